@@ -487,3 +487,23 @@ async def test_what_is_in_place_and_used_is_not_reported_as_restored(is_taken: b
         applied = await memory_pruner.pruner(registry, mentions=used, **everything).apply()
         assert len(applied.restored) == restored
         assert registry.is_whole("r000", str(image.digest))
+
+
+@pytest.mark.parametrize("goes_alone", [False, True], ids=["an image", "a tag"])
+async def test_what_is_no_longer_in_the_trash_is_named_and_stops_no_run(goes_alone: bool) -> None:
+    registry, file = Counted(), MemoryFile()
+    tags = ("old", "keep") if goes_alone else ("old",)
+    await registry.push("r000", tags, own="image")
+    everything: dict[str, Any] = {"policy": keeping(1), "ledger": file}
+    await memory_pruner.pruner(registry, **everything).apply()
+    for name in ("r000", "lading-trash"):
+        place = registry.repositories[name]
+        records = {to for tag, to in place.tags.items() if tag.startswith("record-")}
+        place.manifests = {one: found for one, found in place.manifests.items() if one in records}
+        place.tags = {tag: to for tag, to in place.tags.items() if to in records}
+    await registry.push("r000", ("old-2",), own="goes")
+    used = [Mention(f"{REGISTRY}/r000:old", "Pod a/b")]
+    applied = await memory_pruner.pruner(registry, mentions=used, **everything).apply()
+    assert [list(one.tags) for one in applied.lost] == [["old"]]
+    assert applied.restored == ()
+    assert [one.line.tag for one in applied.outcomes] == ["old-2", ""]

@@ -106,9 +106,16 @@ def show_header(plan: PrunePlan, *, is_confirmed: bool = False) -> None:
         )
 
 
-def show_restored(records: Iterable[Record]) -> None:
+def show_restored(records: Iterable[Record], lost: Iterable[Record]) -> None:
     for record in records:
         output.sentence(f"Restored an image of {record.repository}: it is used again", err=True)
+    for record in lost:
+        tags = ", ".join(record.tags) or record.group
+        output.sentence(
+            f"Warning: {record.repository}: {tags} is used again and cannot be restored: it is no"
+            " longer in the trash; push it again",
+            err=True,
+        )
 
 
 def _table(what: str, savings: Sequence[Saving]) -> str:

@@ -100,6 +100,8 @@ class Applied:
     plan: PrunePlan
     outcomes: tuple[PruneOutcome, ...]
     restored: tuple[Record, ...] = ()
+    lost: tuple[Record, ...] = ()
+    """What is used again and is no longer in the trash."""
     expired: int = 0
 
 
@@ -214,7 +216,7 @@ class Pruner:
                 source=observed.inventory.source,
                 clusters=observed.cluster_names,
             )
-        restored = await self._restore_used(observed)
+        restored, lost = await self._restore_used(observed)
         if restored:
             observed = await self.observe(is_confirmed=True)
         self.progress.begin("planning")
@@ -244,6 +246,7 @@ class Pruner:
             plan=plan,
             outcomes=tuple(outcomes),
             restored=restored,
+            lost=lost,
             expired=await self._expire(observed.now),
         )
 
@@ -326,10 +329,15 @@ class Pruner:
             progress=self.progress,
         )
 
-    async def _restore_used(self, observed: ObservedPruning) -> tuple[Record, ...]:
-        """What was deleted and is used again comes back before anything else is deleted."""
+    async def _restore_used(
+        self, observed: ObservedPruning
+    ) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
+        """What was deleted and is used again comes back before anything else is deleted.
+
+        Then what cannot come back, because it is not in the trash any more.
+        """
         if self._trash is None:
-            return ()
+            return (), ()
         records = await self.records()
         places = {record.repository for _, record in records}
         # An index that was pushed while an image was deleted may be attached and have no tag.
@@ -338,13 +346,18 @@ class Pruner:
         )
         held = used_again.held_by_indexes(records, asked.inventory)
         restored: list[Record] = []
+        lost: list[Record] = []
         for place, record in records:
             is_used = used_again.is_used(record, observed.references)
             is_missed = is_used and await self._is_gone(record, observed.inventory)
             if is_missed or await self._trash.misses(record, held.get(record.repository, set())):
-                await self._trash.restore(place, record)
-                restored.append(record)
-        return tuple(restored)
+                try:
+                    await self._trash.restore(place, record)
+                except registries.NotFound:
+                    lost.append(record)
+                else:
+                    restored.append(record)
+        return tuple(restored), tuple(lost)
 
     async def _is_gone(self, record: Record, inventory: Inventory) -> bool:
         """Without its tag an image may be in place and not in the inventory of a registry."""
