@@ -321,7 +321,8 @@ async def test_what_is_left_and_cannot_be_read_keeps_its_repository() -> None:
     assert (await pruner.apply()).outcomes == ()
 
 
-async def test_what_is_gone_is_not_left_over() -> None:
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_what_is_gone_is_not_left_over(is_known: bool) -> None:
     """The run was ended between its last deletion and its last write of the ledger."""
     registry, file, known = Counted(), MemoryFile(), ManifestTable()
     await registry.push("r000", ("old",), own="goes")
@@ -331,6 +332,7 @@ async def test_what_is_gone_is_not_left_over() -> None:
     gone = applied.outcomes[-1].line
     left = {"r000": (gone.digest,)}
     file.content = ledger.encode(structs.replace(ledger.decode(file.content), unfinished=left))
+    known = known if is_known else ManifestTable()
     pruner = memory_pruner.pruner(registry, policy=keeping(1), ledger=file, known=known)
     assert (await pruner.apply()).plan.deletions == ()
     assert ledger.decode(file.content).unfinished == {}

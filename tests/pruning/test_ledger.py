@@ -53,9 +53,13 @@ def test_what_a_run_is_about_to_delete_is_remembered_until_it_is_deleted() -> No
         going("a", "2"),
     ]
     found = ledger.updated(earlier, world, NOW, references=1, going=lines)
+    alone = ledger.updated(ledger.EMPTY, world, NOW, references=1, going=lines[:1])
+    assert alone.unfinished == {}, "its manifest stays"
     both = tuple(sorted([digest("1"), digest("2")]))
     assert found.unfinished == {"unread": (digest("0"),), "a": both}
     assert ledger.decode(ledger.encode(found)) == found
+    upper = Ledger(unfinished={"Team/App": (digest("0"),)})
+    assert ledger.decode(ledger.encode(upper)) == upper
     assert ledger.finished(found, lines[:1]) == found, "the tag is gone, its manifest is not"
     assert ledger.finished(found, lines[:2]).unfinished["a"] == (digest("2"),)
     assert ledger.finished(found, lines).unfinished == {"unread": (digest("0"),)}

@@ -367,3 +367,39 @@ async def test_a_manifest_by_sha512_is_used_by_its_sha256_as_well() -> None:
         pruner = memory_pruner.pruner(registry, policy=keeping(1), mentions=mentions)
         await pruner.apply()
         assert ("old" in registry.repositories["r000"].tags) is stays
+
+
+async def test_a_repository_with_one_manifest_is_asked_for_referrers_once() -> None:
+    registry = Counted(has_referrers=False)
+    await registry.push("r000", ("old",), own="image")
+    registry.count_anew()
+    await memory_pruner.pruner(registry, policy=keeping(1)).observe()
+    pages = 2
+    assert registry.calls == pages + 1 + 1, "its tag, its referrers"
+
+
+@pytest.mark.parametrize("name", ["../x", "a b", "a\r\nb", "a/", "", "a?b", "%2e%2e/x", "-"])
+@pytest.mark.parametrize("place", ["repository", "tag"])
+async def test_a_name_that_leads_to_another_address_is_an_error(place: str, name: str) -> None:
+    """`../manifests/keep` as a tag would delete the tag `keep`."""
+    registry = Counted()
+    await registry.push("r000", ("keep",), own="kept")
+    await registry.push("r000", ("old",), own="goes")
+    if place == "tag":
+        registry.repositories["r000"].tags[name] = registry.repositories["r000"].tags["keep"]
+    else:
+        registry.repositories[name] = registry.repositories["r000"]
+    pruner = memory_pruner.pruner(registry, policy=keeping(1))
+    with pytest.raises((registries.MalformedAnswer, ExceptionGroup)) as caught:
+        await pruner.apply()
+    error = caught.value
+    found = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
+    assert f"is not a {place}" in str(found)
+    assert {"keep", "old"} <= set(registry.repositories["r000"].tags)
+
+
+async def test_a_repository_in_upper_case_is_read() -> None:
+    registry = Counted()
+    await registry.push("Team/App", ("keep",), own="kept")
+    found = await memory_pruner.pruner(registry, policy=keeping(1)).observe()
+    assert [*found.inventory.repositories] == ["Team/App"]

@@ -225,3 +225,18 @@ async def test_a_record_that_is_too_large_stops_no_run() -> None:
 
     registry.blob = too_large  # type: ignore[method-assign]
     assert await Trash(registry, SETTINGS).records([SETTINGS.repository]) == []
+
+
+@pytest.mark.parametrize("tag", ["v1", "a b"])
+@pytest.mark.parametrize("repository", ["team/app", "Team/App", "lading-trash"])
+async def test_what_could_not_be_restored_does_not_go_into_the_trash(
+    repository: str, tag: str
+) -> None:
+    trash = Trash(MemoryRegistry(), SETTINGS)
+    asked = trash.put(repository, "g", [], tags={tag: str(Digest.of(b""))}, reason="", now=NOW)
+    if (repository, tag) == ("team/app", "v1"):
+        record = await asked
+        assert await trash.records([SETTINGS.repository]) == [(SETTINGS.repository, record)]
+    else:
+        with pytest.raises(NotWhole, match="would not be read again"):
+            await asked

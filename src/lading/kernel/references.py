@@ -149,6 +149,10 @@ def is_repository(text: str) -> bool:
     return all(map(_PATH_COMPONENT.fullmatch, text.split("/")))
 
 
+def is_tag(text: str) -> bool:
+    return _TAG.fullmatch(text) is not None
+
+
 def _check_repository(text: str, repository: str) -> None:
     if not repository:
         raise _malformed(text, "the repository is empty")

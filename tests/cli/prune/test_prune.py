@@ -198,6 +198,13 @@ async def test_the_names_of_the_trash_are_whole_at_80_columns(bench: Bench) -> N
     assert (await bench.lading("restore", record["name"])).code == 0
 
 
+@pytest.mark.parametrize("name", ["../x", "Team App", "", "a/", "a?b"])
+async def test_a_repository_that_is_none_is_refused(bench: Bench, name: str) -> None:
+    refused = await bench.lading("images", "--repository", name)
+    assert refused.code == 2
+    assert f"{name!r} is not a repository" in refused.errors
+
+
 async def test_why_takes_an_address_and_refuses_nothing(bench: Bench) -> None:
     await three(bench)
     found = await bench.lading("why", "https://registry.test/team/app:used")

@@ -12,7 +12,7 @@ import yaml
 from lading.adapters.kube.connection import Connection
 from lading.cli.connection import Target
 from lading.cli.prune import option_groups as groups
-from lading.kernel import yaml_text
+from lading.kernel import references, yaml_text
 from lading.kernel.errors import Malformed
 from lading.pruning.engine import registry_url
 from lading.pruning.engine.decisions import policy
@@ -74,6 +74,11 @@ def _options(context: click.Context, given: dict[str, Any]) -> "Options":
             has_authority=given["certificate_authority"] is not None,
             force_insecure=given["force_insecure"],
         )
+    for name in given["repository"]:
+        if not references.is_repository(name.lower()):
+            raise click.BadParameter(
+                f"{name!r} is not a repository, such as team/app", param_hint="--repository"
+            )
     if given["trash_repository"]:
         TrashSettings(registry="", repository=given["trash_repository"])
     reading = Reading(settings=_settings(given), custom=(*READY_MADE, *given["custom_path"]))

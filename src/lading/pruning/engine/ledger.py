@@ -70,7 +70,7 @@ def decode(content: bytes | None) -> Ledger:
     if found.version != VERSION:
         raise _malformed(found.version, f"expected {VERSION}; it was written by another release")
     for name in found.unfinished:
-        if not references.is_repository(name):
+        if not references.is_repository(name.lower()):  # some registries allow upper case
             raise _malformed(name, "it is no name of a repository")
     try:
         for digest in (one for own in found.unfinished.values() for one in own):

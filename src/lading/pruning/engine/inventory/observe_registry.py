@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
-from lading.kernel import digests
+from lading.kernel import digests, references
 from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
 from lading.kernel.manifests import CONFIG_BYTES_MAX
@@ -114,11 +114,19 @@ def _inventory(scope: Scope, found: Iterable[Repository], known: ManifestTable) 
 
 async def _catalogue(registry: RegistryAdministration, name: str) -> tuple[str, ...]:
     try:
-        return await registry.catalogue(name)
+        found = await registry.catalogue(name)
     except (registries.NotFound, registries.Unsupported, registries.Denied) as error:
         raise registries.Unsupported(
             f"{name} does not list its repositories ({error}); name them with --repository"
         ) from error
+    for one in found:
+        # Some registries allow upper case. Anything else would lead to another address.
+        if not references.is_repository(one.lower()):
+            raise registries.MalformedAnswer(
+                f"catalogue of {name}: {one[:64]!r} is not a repository; name those to prune with"
+                " --repository"
+            )
+    return found
 
 
 def _dated(repository: Repository, first_seen: FirstSeen) -> Repository:
@@ -152,6 +160,8 @@ class _Reader:
     ) -> Repository:
         async with self._slots:
             tag_names = await self._registry.tags(self._reference(name))
+        if bad := [one for one in tag_names if not references.is_tag(one)]:
+            raise registries.MalformedAnswer(f"tags of {name}: {bad[0][:64]!r} is not a tag")
         found = await self._each(lambda tag: self._tag(name, tag, first_seen), sorted(tag_names))
         tags = tuple(tag for tag in found if tag is not None)
         tagged = {tag.digest for tag in tags}

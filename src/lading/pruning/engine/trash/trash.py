@@ -224,6 +224,8 @@ class Trash:
 
     async def _push_record(self, target: str, record: Record) -> None:
         goal, encoded = self._at(target), msgspec.json.encode(record)
+        if not self._belongs(target, record):
+            raise NotWhole(f"a record of {record.repository} in {target} would not be read again")
         if len(encoded) > RECORD_BYTES_MAX:
             raise NotWhole(
                 f"the record of {len(record.manifests)} manifests would be too large to be read"
