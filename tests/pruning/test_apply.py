@@ -71,7 +71,7 @@ async def test_the_next_run_restores_what_is_used_again(world: World) -> None:
     await world.pruner().apply()
     await world.run_pod(f"registry.test/a@{old.digest}")
     applied = await world.pruner().apply()
-    assert [record.repository for record in applied.restored] == ["a"]
+    assert [record.repository for record in applied.restored.records] == ["a"]
     assert await world.shelf.pullable("a:old")
 
 
@@ -102,7 +102,7 @@ async def test_a_run_without_trash_leaves_the_trash_of_others_alone(world: World
     assert (await world.pruner().apply()).outcomes == ()
     await world.run_pod(f"registry.test/a@{old.digest}")
     applied = await world.pruner().apply()
-    assert [record.repository for record in applied.restored] == ["a"]
+    assert [record.repository for record in applied.restored.records] == ["a"]
     assert await world.shelf.pullable("a:old")
 
 
@@ -522,7 +522,7 @@ async def test_the_next_run_restores_what_an_index_in_place_misses(world: World)
     await world.shelf.index("a:keep", held)
     await world.registry.delete(world.shelf.at(f"a@{held.digest}"))
     applied = await world.pruner().apply()
-    assert [one.tags for one in applied.restored] == [{"old": str(held.digest)}]
+    assert [one.tags for one in applied.restored.records] == [{"old": str(held.digest)}]
     assert await world.shelf.pullable("a:keep")
     assert await world.shelf.tags("a") == {"keep"}, "the tag that nothing needs goes again"
 

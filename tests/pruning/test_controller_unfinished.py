@@ -487,7 +487,7 @@ async def test_what_is_in_place_and_used_is_not_reported_as_restored(is_taken: b
     used = [Mention(f"sha256:{image.digest.encoded}", "Pod a/b", Form.IMAGE_ID)]
     for restored in (1, 0):
         applied = await memory_pruner.pruner(registry, mentions=used, **everything).apply()
-        assert len(applied.restored) == restored
+        assert len(applied.restored.records) == restored
         assert registry.is_whole("r000", str(image.digest))
 
 
@@ -506,6 +506,6 @@ async def test_what_is_no_longer_in_the_trash_is_named_and_stops_no_run(goes_alo
     await registry.push("r000", ("old-2",), own="goes")
     used = [Mention(f"{REGISTRY}/r000:old", "Pod a/b")]
     applied = await memory_pruner.pruner(registry, mentions=used, **everything).apply()
-    assert [list(one.tags) for one in applied.lost] == [["old"]]
-    assert applied.restored == ()
+    assert [list(one.tags) for one in applied.restored.lost] == [["old"]]
+    assert applied.restored.records == ()
     assert [one.line.tag for one in applied.outcomes] == ["old-2", ""]

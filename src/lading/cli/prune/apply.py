@@ -36,7 +36,7 @@ def command(options: "Options", file: Path, form: Format) -> None:
     async def work(opened: "Opened") -> None:
         async with progress.shown(opened.pruner.progress):
             applied = await opened.pruner.apply(chosen)
-        report.show_restored(applied.restored, applied.lost)
+        report.show_restored(applied.restored)
         for sentence in _left_out(header, chosen[1], applied):
             output.sentence(sentence, err=True)
         if not report.show_outcomes(applied.outcomes, form):

@@ -89,7 +89,7 @@ async def prune(opened: "Opened", reporting: Reporting, form: Format, saved: Pat
         ended.figures = runs.pruned(found, applied.outcomes)
         failures = (one for one in applied.outcomes if one.result is Result.FAILED)
         ended.failure = next((f"{one.line}: {one.message}" for one in failures), "")
-    report.show_restored(applied.restored, applied.lost)
+    report.show_restored(applied.restored)
     if form is Format.TABLE:
         report.show_header(applied.plan, is_confirmed=True)
     if not report.show_outcomes(applied.outcomes, form):

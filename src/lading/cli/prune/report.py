@@ -10,7 +10,7 @@ from lading.cli import output
 from lading.cli.output import Format
 from lading.kernel import quantities
 from lading.pruning.engine.effects.apply import PruneOutcome, Result
-from lading.pruning.engine.trash.trash import Record
+from lading.pruning.engine.effects.restore_used import Restored
 from lading.pruning.engine.types import Deletion, PrunePlan, PruneReason, Saving, Source, What
 
 DRY_RUN = "Dry run enabled - no modifications will be made. Add --confirm to remove images"
@@ -106,10 +106,10 @@ def show_header(plan: PrunePlan, *, is_confirmed: bool = False) -> None:
         )
 
 
-def show_restored(records: Iterable[Record], lost: Iterable[Record]) -> None:
-    for record in records:
+def show_restored(restored: Restored) -> None:
+    for record in restored.records:
         output.sentence(f"Restored an image of {record.repository}: it is used again", err=True)
-    for record in lost:
+    for record in restored.lost:
         tags = ", ".join(record.tags) or record.group
         output.sentence(
             f"Warning: {record.repository}: {tags} is used again and cannot be restored: it is no"

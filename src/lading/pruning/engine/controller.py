@@ -1,8 +1,7 @@
 """Wires one run of the pruner: observe, plan, guards, apply; decides nothing itself."""
 
-import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,10 +17,11 @@ from lading.pruning.engine.decisions import edited_plan, guards, plan_file
 from lading.pruning.engine.decisions import plan as planning
 from lading.pruning.engine.decisions.guards import GuardRefused, Limits
 from lading.pruning.engine.decisions.policy import Policy
-from lading.pruning.engine.effects import canary
+from lading.pruning.engine.effects import canary, restore_used
 from lading.pruning.engine.effects.apply import Applying, CannotDelete, PruneOutcome, Result
 from lading.pruning.engine.effects.apply_streams import ApplyingStreams
 from lading.pruning.engine.effects.canary import CanaryFailed
+from lading.pruning.engine.effects.restore_used import Restored
 from lading.pruning.engine.inventory import (
     observe_registry,
     observe_storage,
@@ -99,9 +99,7 @@ class ObservedPruning:
 class Applied:
     plan: PrunePlan
     outcomes: tuple[PruneOutcome, ...]
-    restored: tuple[Record, ...] = ()
-    lost: tuple[Record, ...] = ()
-    """What is used again and is no longer in the trash."""
+    restored: Restored
     expired: int = 0
 
 
@@ -216,8 +214,8 @@ class Pruner:
                 source=observed.inventory.source,
                 clusters=observed.cluster_names,
             )
-        restored, lost = await self._restore_used(observed)
-        if restored:
+        restored = await self._restore_used(observed)
+        if restored.records:
             observed = await self.observe(is_confirmed=True)
         self.progress.begin("planning")
         plan = self.plan(observed)
@@ -228,7 +226,16 @@ class Pruner:
             lines = edited_plan.common(chosen[1], plan)
         lines = edited_plan.consistent(lines, plan, observed.inventory)
         refusals = self.refusals(replace(plan, deletions=tuple(lines)), observed)
-        begun = _ledger(observed, lines, is_refused=bool(refusals))
+        fresh = observed.references.of_this_registry
+        # Only a run that may delete lets ages begin, and is compared with by the next one: a second
+        # attempt must not pass because of the first.
+        begun = ledger.updated(
+            observed.unread,
+            observed.inventory,
+            observed.now,
+            references=observed.unread.references if refusals else fresh,
+            going=() if refusals else lines,
+        )
         await self._ledger_file.begin(begun)
         if refusals:
             raise GuardRefused(refusals)
@@ -236,17 +243,18 @@ class Pruner:
         try:
             outcomes = await self._apply(lines, plan, observed, touched)
         except _ENDS:
-            with contextlib.suppress(registries.RegistryError, OSError):
-                await self._ledger_file.end(begun, _not_begun(lines, touched, observed.inventory))
+            with suppress(registries.RegistryError, OSError):
+                await self._ledger_file.end(
+                    begun, ledger.not_begun(lines, touched, observed.inventory)
+                )
             raise
         deleted = (one.line for one in outcomes if one.result is Result.DELETED)
-        not_begun = _not_begun(lines, touched, observed.inventory)
+        not_begun = ledger.not_begun(lines, touched, observed.inventory)
         await self._ledger_file.end(begun, (*deleted, *not_begun))
         return Applied(
             plan=plan,
             outcomes=tuple(outcomes),
             restored=restored,
-            lost=lost,
             expired=await self._expire(observed.now),
         )
 
@@ -329,44 +337,18 @@ class Pruner:
             progress=self.progress,
         )
 
-    async def _restore_used(
-        self, observed: ObservedPruning
-    ) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
-        """What was deleted and is used again comes back before anything else is deleted.
-
-        Then what cannot come back, because it is not in the trash any more.
-        """
+    async def _restore_used(self, observed: ObservedPruning) -> Restored:
+        """What was deleted and is used again comes back before anything else is deleted."""
         if self._trash is None:
-            return (), ()
+            return Restored()
         records = await self.records()
-        places = {record.repository for _, record in records}
+        places = {one.repository for _, one in records} & observed.inventory.repositories.keys()
         # An index that was pushed while an image was deleted may be attached and have no tag.
-        asked = await self._with_referrers(
-            observed, places & observed.inventory.repositories.keys()
-        )
+        asked = await self._with_referrers(observed, places)
         held = used_again.held_by_indexes(records, asked.inventory)
-        restored: list[Record] = []
-        lost: list[Record] = []
-        for place, record in records:
-            is_used = used_again.is_used(record, observed.references)
-            is_missed = is_used and await self._is_gone(record, observed.inventory)
-            if is_missed or await self._trash.misses(record, held.get(record.repository, set())):
-                try:
-                    await self._trash.restore(place, record)
-                except registries.NotFound:
-                    lost.append(record)
-                else:
-                    restored.append(record)
-        return tuple(restored), tuple(lost)
-
-    async def _is_gone(self, record: Record, inventory: Inventory) -> bool:
-        """Without its tag an image may be in place and not in the inventory of a registry."""
-        assert self._trash is not None, "a record comes from a trash"
-        if used_again.is_in_place(record, inventory):
-            return False
-        if inventory.source is Source.REGISTRY and used_again.has_its_tags(record, inventory):
-            return await self._trash.misses(record, record.manifests.keys())
-        return True
+        return await restore_used.restore(
+            self._trash, records, observed.references, observed.inventory, held=held
+        )
 
     async def _expire(self, now: datetime) -> int:
         if self._trash is None:
@@ -415,34 +397,3 @@ class Pruner:
                 )
             kept = canary.kept_tags(lines, plan, observed.inventory)
             return await applying.run(lines, kept, workers=self._request.workers)
-
-
-def _not_begun(
-    lines: Iterable[Deletion], touched: Iterable[Deletion], inventory: Inventory
-) -> list[Deletion]:
-    """Without what an earlier run left. If a tag is removed by hand, its image is not ours."""
-    begun = {line.identity for line in touched}
-    left = {
-        (one.name, digest) for one in inventory.repositories.values() for digest in one.left_over
-    }
-    return [
-        line
-        for line in lines
-        if line.identity not in begun and (line.repository, line.digest) not in left
-    ]
-
-
-def _ledger(observed: ObservedPruning, lines: Sequence[Deletion], *, is_refused: bool) -> Ledger:
-    """Only a run that may delete lets ages begin.
-
-    After a refused run the references are still compared with those of the last good one: a
-    second attempt must not pass because of the first.
-    """
-    fresh = observed.references.of_this_registry
-    return ledger.updated(
-        observed.unread,
-        observed.inventory,
-        observed.now,
-        references=observed.unread.references if is_refused else fresh,
-        going=() if is_refused else lines,
-    )

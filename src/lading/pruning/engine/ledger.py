@@ -135,3 +135,18 @@ def finished(ledger: Ledger, deleted: Iterable[Deletion]) -> Ledger:
             unfinished.get(line.repository, set()).discard(line.digest)
     left = {name: tuple(sorted(own)) for name, own in unfinished.items() if own}
     return msgspec.structs.replace(ledger, unfinished=left)
+
+
+def not_begun(
+    lines: Iterable[Deletion], touched: Iterable[Deletion], inventory: Inventory
+) -> list[Deletion]:
+    """Without what an earlier run left. If a tag is removed by hand, its image is not ours."""
+    begun = {line.identity for line in touched}
+    left = {
+        (one.name, digest) for one in inventory.repositories.values() for digest in one.left_over
+    }
+    return [
+        line
+        for line in lines
+        if line.identity not in begun and (line.repository, line.digest) not in left
+    ]

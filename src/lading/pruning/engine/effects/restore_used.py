@@ -1,0 +1,51 @@
+"""Restores what is in the trash and used again, before a run deletes anything.
+
+Whether it is used is decided by `used_again`; here the registry is asked what is missing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lading.ports import registry as registries
+from lading.pruning.engine.trash import used_again
+from lading.pruning.engine.trash.trash import Record, Trash
+from lading.pruning.engine.types import Inventory, References, Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    records: tuple[Record, ...] = ()
+    lost: tuple[Record, ...] = ()
+    """What is used again and is no longer in the trash."""
+
+
+async def restore(
+    trash: Trash,
+    records: Sequence[tuple[str, Record]],
+    uses: References,
+    inventory: Inventory,
+    *,
+    held: Mapping[str, set[str]],
+) -> Restored:
+    """`held` are the manifests that indexes hold, by repository."""
+    restored: list[Record] = []
+    lost: list[Record] = []
+    for place, record in records:
+        is_used = used_again.is_used(record, uses) and await _is_gone(trash, record, inventory)
+        if is_used or await trash.misses(record, held.get(record.repository, set())):
+            try:
+                await trash.restore(place, record)
+            except registries.NotFound:
+                lost.append(record)
+            else:
+                restored.append(record)
+    return Restored(records=tuple(restored), lost=tuple(lost))
+
+
+async def _is_gone(trash: Trash, record: Record, inventory: Inventory) -> bool:
+    """Without its tag an image may be in place and not in the inventory of a registry."""
+    if used_again.is_in_place(record, inventory):
+        return False
+    if inventory.source is Source.REGISTRY and used_again.has_its_tags(record, inventory):
+        return await trash.misses(record, record.manifests.keys())
+    return True
