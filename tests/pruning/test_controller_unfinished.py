@@ -509,3 +509,22 @@ async def test_what_is_no_longer_in_the_trash_is_named_and_stops_no_run(goes_alo
     assert [list(one.tags) for one in applied.restored.lost] == [["old"]]
     assert applied.restored.records == ()
     assert [one.line.tag for one in applied.outcomes] == ["old-2", ""]
+
+
+async def test_what_an_index_holds_and_is_there_is_not_reported_as_restored() -> None:
+    registry, file = Counted(), MemoryFile()
+    everything: dict[str, Any] = {"policy": keeping(1), "ledger": file}
+    image = await registry.push("r000", ("old",), own="image")
+    await memory_pruner.pruner(registry, **everything).apply()
+    await registry.push("r000", (), own="image")
+    await index_it(registry, image)
+    assert (await memory_pruner.pruner(registry, **everything).apply()).restored.records == ()
+
+
+async def test_a_tag_that_names_the_same_image_is_not_reported_as_taken() -> None:
+    registry, file = Counted(), MemoryFile()
+    pruner = memory_pruner.pruner(registry, policy=keeping(1), ledger=file)
+    await registry.push("r000", ("old",), own="image")
+    await pruner.apply()
+    (found,) = await pruner.records()
+    assert [await pruner.restore(*found) for _ in range(2)] == [(), ()]

@@ -8,7 +8,7 @@ import pytest
 from lading.pruning.engine.decisions import edited_plan
 from lading.pruning.engine.types import Deletion, Inventory, PrunePlan, What
 from tests.pruning import builders
-from tests.pruning.builders import digest, gone, image, registry_world, tag
+from tests.pruning.builders import digest, gone, image, registry_world, streams_world, tag
 from tests.pruning.registry_worlds import CHAIN, GO, SIGNED, sha_tag, versions
 
 Chosen = Callable[[Deletion], bool]
@@ -118,3 +118,23 @@ def test_an_empty_file_deletes_nothing() -> None:
     plan: PrunePlan = builders.plan(SIGNED, policy=GO)
     assert edited_plan.common((), plan) == ()
     assert edited_plan.consistent((), plan, SIGNED) == ()
+
+
+STREAMS = streams_world([], [image("one", "shared own"), image("two", "shared")])
+
+
+@pytest.mark.parametrize(
+    ("removed", "goes"),
+    [
+        pytest.param(
+            "one",
+            {"blob two", "image two"},
+            id="an Image that stays keeps its blobs, those included that others share",
+        ),
+        pytest.param("nothing", {"blob one", "blob two", "blob shared", "blob own",
+                                 "image one", "image two"}, id="the whole plan"),
+    ],
+)  # fmt: skip
+def test_an_image_object_that_stays_loses_no_blob(removed: str, goes: set[str]) -> None:
+    kept = digest(removed)
+    assert left_of(STREAMS, lambda line: (line.what, line.digest) != (What.IMAGE, kept)) == goes

@@ -85,10 +85,12 @@ async def test_an_image_without_one_of_its_blobs_stays() -> None:
         RECORD.replace(b"team/app", b"team/app:v1"),
         RECORD.replace(b"team/app", b"lading-trash"),
         RECORD.replace(b'"tags":{}', b'"tags":{"../x":"sha256:%s"}' % (b"0" * 64)),
+        RECORD.replace(b'"tags":{}', b'"tags":{"v1@sha256:%s":"sha256:%s"}' % ((b"0" * 64,) * 2)),
     ],
     ids=[
         *("no JSON", "another form", "no times", "no time zone", "no digest", "a short digest"),
         *("no repository", "a tag as repository", "of the trash itself", "no tag"),
+        "a tag with a digest",
     ],
 )
 async def test_a_record_that_cannot_be_read_is_left_alone(record: bytes) -> None:

@@ -9,7 +9,7 @@ from lading.pruning.engine.decisions import registry_plan
 from lading.pruning.engine.inventory import content
 from lading.pruning.engine.types import Deletion, Inventory, PrunePlan, Source, What
 
-_NEEDED = (What.MANIFEST, What.BLOB, What.IMAGE)
+_NEEDED = (What.BLOB, What.IMAGE)
 Place = tuple[str, str]
 """A repository and a digest; the repository of an Image object is empty."""
 
@@ -71,7 +71,8 @@ def _until_nothing_changes(
 def _needed_by_images(
     lines: tuple[Deletion, ...], inventory: Inventory
 ) -> Callable[[Deletion], bool]:
-    gone = {line.digest for line in lines if line.what in _NEEDED}
+    """The manifest of an Image is a blob as well, with a line of its own."""
+    gone = {line.digest for line in lines if line.what is What.IMAGE}
     kept = [one for one in inventory.manifests if one not in gone]
     needed = registry_plan.closure(kept, lambda one: _needs(inventory, one))
     return lambda line: line.what in _NEEDED and line.digest in needed
