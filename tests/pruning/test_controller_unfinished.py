@@ -1,6 +1,7 @@
 """A run that was ended is finished by the next one, unless what it left is needed by then."""
 
 import contextlib
+import json
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -528,3 +529,46 @@ async def test_a_tag_that_names_the_same_image_is_not_reported_as_taken() -> Non
     await pruner.apply()
     (found,) = await pruner.records()
     assert [await pruner.restore(*found) for _ in range(2)] == [(), ()]
+
+
+async def test_a_tag_that_went_alone_and_is_used_comes_back() -> None:
+    registry, file = Counted(), MemoryFile()
+    everything: dict[str, Any] = {"policy": keeping(1), "ledger": file}
+    await registry.push("r000", ("keep", "old"), own="image")
+    await memory_pruner.pruner(registry, **everything).apply()
+    assert set(registry.repositories["r000"].tags) == {"keep"}
+    used = [Mention(f"{REGISTRY}/r000:old", "Pod a/b")]
+    applied = await memory_pruner.pruner(registry, mentions=used, **everything).apply()
+    assert len(applied.restored.records) == 1
+    assert set(registry.repositories["r000"].tags) == {"keep", "old"}
+
+
+async def test_a_tag_stays_reported_with_its_manifest_when_the_rest_fails() -> None:
+    """The registry deletes no tags. The index is pushed again, then a request fails."""
+    registry, file = Counted(deletes_tags=False), MemoryFile()
+    child = await registry.push("r000", ("child",), own="child")
+    index = await registry.push("r000", ("index",), manifests=[entry(child)])
+    delete, head = registry.delete, registry.head
+    heads_left = 1
+
+    async def push_again(reference: Reference) -> bool:
+        found = await delete(reference)
+        if reference.digest == index.digest:
+            await registry.push("r000", ("new",), **json.loads(index.content))
+        return found
+
+    async def fail_later(reference: Reference) -> Descriptor | None:
+        nonlocal heads_left
+        heads_left -= reference.tag == "new"
+        if heads_left < 0:
+            raise registries.Unavailable("503")
+        return await head(reference)
+
+    registry.delete = push_again  # type: ignore[method-assign]
+    registry.head = fail_later  # type: ignore[method-assign]
+    pruner = memory_pruner.pruner(registry, policy=keeping(1), ledger=file, fills_trash=False)
+    applied = await pruner.apply()
+    results = {(one.line.tag, one.line.digest): one.result for one in applied.outcomes}
+    assert results["index", str(index.digest)] is Result.CHANGED
+    assert results["", str(index.digest)] is Result.CHANGED
+    assert results["child", str(child.digest)] is Result.FAILED

@@ -180,6 +180,7 @@ async def test_a_declared_kind_that_no_file_has_is_an_error() -> None:
     reading = replace(READING, custom=(*READING.custom, DATABASE))
     with pytest.raises(ReferencesIncomplete, match=r"no cluster serves Database\.example\.com;"):
         await observe.of_clusters([], SystemClock(), reading, files=[found])
+    assert await observe.of_clusters([], SystemClock(), reading) == (), "nothing is asked"
 
 
 async def test_a_group_with_failing_discovery_is_an_error(world: World) -> None:
