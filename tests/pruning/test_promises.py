@@ -8,7 +8,7 @@ import contextlib
 import json
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -20,8 +20,9 @@ from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.pruning.engine.controller import Applied, Pruner
+from lading.pruning.engine.decisions import edited_plan
 from lading.pruning.engine.trash.trash import Trash
-from lading.pruning.engine.types import Mention
+from lading.pruning.engine.types import Deletion, Mention, What
 from tests.pruning import memory_pruner
 from tests.pruning.builders import REGISTRY
 from tests.pruning.memory_pruner import TRASH, MemoryFile
@@ -333,6 +334,20 @@ async def test_everything_in_the_trash_can_be_restored(seed: int) -> None:
         assert world.registry.repositories[name].tags.get(tag) == digest
     for name, digest in world.reached((name, one) for name, _, one in world.tagged):
         assert world.registry.is_whole(name, digest)
+
+
+@settings(max_examples=WORLDS)
+@given(seed=SEEDS)
+async def test_a_whole_plan_breaks_nothing_that_stays(seed: int) -> None:
+    """So a run may take a plan from which no line was removed as it is."""
+    world = await filled(seed)
+    pruner = world.pruner()
+    observed = await pruner.observe()
+    plan = pruner.plan(observed)
+    other = Deletion(what=What.TAG, repository="elsewhere", tag="any")
+    larger = replace(plan, deletions=(*plan.deletions, other))
+    lines = edited_plan.consistent(plan.deletions, larger, observed.inventory)
+    assert lines == plan.deletions
 
 
 async def test_planning_only_reads() -> None:

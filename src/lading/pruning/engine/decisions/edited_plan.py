@@ -3,7 +3,7 @@
 Only lines that a fresh plan has as well count, and of those only what breaks nothing that stays.
 """
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 
 from lading.pruning.engine.decisions import registry_plan
 from lading.pruning.engine.inventory import content
@@ -30,6 +30,8 @@ def consistent(
     the plan deletes with it, or nothing would lead to that; and a signature only with its subject.
     """
     chosen = tuple(lines)
+    if len(chosen) == len(plan.deletions):
+        return chosen  # the plan itself breaks nothing
     if inventory.source is Source.IMAGE_STREAMS:
         return _until_nothing_changes(chosen, lambda left: _needed_by_images(left, inventory))
     rest = _Rest(inventory)
@@ -42,6 +44,7 @@ def consistent(
         tags = {(line.repository, line.tag) for line in left if line.what is What.TAG}
         needed, found_by_others = rest.needed(gone, tags)
         staying = {digest for _, digest in needed}
+        with_tag_or_gone = gone | found_by_others
 
         def breaks(line: Deletion) -> bool:
             place = line.repository, line.digest
@@ -49,7 +52,7 @@ def consistent(
                 return place in needed
             if content.subject_of_tag(line.tag) in staying:
                 return True
-            return place in with_manifest and place not in gone | found_by_others
+            return place in with_manifest and place not in with_tag_or_gone
 
         return breaks
 
@@ -101,11 +104,16 @@ class _Rest:
             own = registry_plan.closure(kept | tagged, self._next)
             needed |= {(name, digest) for digest in own}
             found |= {(name, digest) for digest in tagged}
-            found |= {(name, digest) for one in own for digest in _needs(self._inventory, one)}
+            found |= {(name, digest) for one in own for digest in self._held(one)}
         return needed, found
 
     def _next(self, digest: str) -> tuple[str, ...]:
-        return (*_needs(self._inventory, digest), *self._attached.get(digest, ()))
+        return (*self._held(digest), *self._attached.get(digest, ()))
+
+    def _held(self, digest: str) -> Iterator[str]:
+        """Only manifests: no line is about a blob, and there are many."""
+        manifests = self._inventory.manifests
+        return (one for one in _needs(self._inventory, digest) if one in manifests)
 
 
 def _needs(inventory: Inventory, digest: str) -> tuple[str, ...]:
