@@ -1,4 +1,4 @@
-"""What the Makefile prints when a set-up fails."""
+"""What the Makefile does and prints on a machine that has never seen the project."""
 
 import subprocess
 from pathlib import Path
@@ -28,7 +28,8 @@ def test_a_set_up_without_a_network_says_what_it_needs(tmp_path: Path) -> None:
 
 def steps(target: str, venv: Path) -> str:
     """What make would run on a machine that has never seen the project."""
-    command = ["make", "--dry-run", target, f"VENV={venv}"]
+    # The tests may run below a make, which then prints the folders that it enters and leaves.
+    command = ["make", "--dry-run", "--no-print-directory", target, f"VENV={venv}"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
