@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from bench import fleet_objects
@@ -16,6 +15,7 @@ from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_N
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.kernel.objects import Resource
+from lading.kernel.values import replace
 from lading.loop import tasks
 from lading.ports.http import Exchange, Request, Response
 from lading.ports.kube import EVERYTHING, Selection

@@ -5,7 +5,6 @@ Adapters and servers both need it, so it stands below them.
 
 import contextlib
 import os
-import secrets
 from pathlib import Path
 
 
@@ -15,7 +14,7 @@ def write_atomically(
     """The temporary file is in the same folder, or in one on the same filesystem."""
     make_folder(path.parent)
     folder = path.parent if temporary_folder is None else temporary_folder
-    temporary = folder / f".lading-{secrets.token_hex(8)}"
+    temporary = folder / f".lading-{os.urandom(8).hex()}"
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with open(descriptor, "wb") as file:

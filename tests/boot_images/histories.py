@@ -1,6 +1,5 @@
 """Builders of the histories of machine sets."""
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -8,6 +7,7 @@ import msgspec
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
 from lading.boot_images.types import ObservedMachineSets, ReportMachineSet, SaveHistory
 from lading.kernel.objects import ObjectMeta
+from lading.kernel.values import replace
 
 
 def history(
@@ -30,7 +30,7 @@ def written(world: ObservedMachineSets, action: Any) -> ObservedMachineSets:
         case SaveHistory(key=key, spec=spec):
             metadata = ObjectMeta(name=key.name, namespace=key.namespace)
             made = MachineSetBootImageHistory(metadata=metadata, spec=spec)
-            histories[key] = msgspec.structs.replace(histories.get(key, made), spec=spec)
+            histories[key] = replace(histories.get(key, made), spec=spec)
         case ReportMachineSet(key=key, status=found):
-            histories[key] = msgspec.structs.replace(histories[key], status=found)
+            histories[key] = replace(histories[key], status=found)
     return replace(world, histories=tuple(histories.values()))

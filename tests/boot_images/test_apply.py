@@ -2,9 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
-import msgspec
 import pytest
 
 from lading.adapters.kube.client import KubeClient
@@ -27,6 +25,7 @@ from lading.boot_images.types import (
     WriteStub,
 )
 from lading.kernel.objects import Key
+from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.http import Request, Response
 from tests.boot_images import cluster_api
@@ -138,7 +137,7 @@ async def test_a_history_that_was_written_since_is_neither_saved_nor_deleted_by_
     await cluster.kube.patch(
         MACHINE_SET_BOOT_IMAGE_HISTORIES, key.name, resumed, namespace=NAMESPACE
     )
-    removed = msgspec.structs.replace(save.spec, removed_time="2026-01-01T00:00:00Z")
+    removed = replace(save.spec, removed_time="2026-01-01T00:00:00Z")
     with pytest.raises(kube.Conflict):
         await apply.apply(replace(save, spec=removed), cluster.kube, resource_version=version)
     with pytest.raises(kube.Conflict):
@@ -200,7 +199,7 @@ async def test_a_template_that_was_written_since_is_neither_marked_nor_deleted(
 async def test_what_a_person_resumed_is_not_ours_to_write(cluster: BootCluster) -> None:
     key = Key(NAMESPACE, "machine.a.b")
     spec = history.empty(Api.MACHINE, Key("a", "b"))
-    resumed = msgspec.structs.replace(spec, resumed_after_index=7)
+    resumed = replace(spec, resumed_after_index=7)
     action = SaveHistory(key=key, spec=resumed, lane="x", because="test")
     found = await apply.apply(action, cluster.kube)
     assert isinstance(found, MachineSetBootImageHistory)

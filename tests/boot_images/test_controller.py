@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from typing import NoReturn
 
-import msgspec
 import prometheus_client
 import pytest
 from prometheus_client import CollectorRegistry
@@ -29,6 +28,7 @@ from lading.boot_images.report import DEGRADED, PROGRESSING
 from lading.boot_images.types import SaveHistory
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
+from lading.kernel.values import replace
 from lading.loop.pipeline import PreconditionFailed
 from lading.observability import logs
 from lading.ports.kube import Selection
@@ -165,7 +165,7 @@ async def test_a_history_that_was_written_since_is_not_overwritten(cluster: Boot
         MACHINE_SET_BOOT_IMAGE_HISTORIES, found.metadata.name, resumed, namespace=NAMESPACE
     )
     before = await cluster.history()
-    spec = msgspec.structs.replace(found.spec, details=found.spec.details[:1])
+    spec = replace(found.spec, details=found.spec.details[:1])
     with pytest.raises(PreconditionFailed):
         await reconciler.apply(SaveHistory(key=found.key, spec=spec, lane="x", because="test"))
     assert await cluster.history() == before

@@ -1,7 +1,6 @@
 """A Cluster API that serves v1beta1 only: its sets, deployments and machines are all seen."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,6 +19,7 @@ from lading.boot_images import apply, machines, preview, restore
 from lading.boot_images.clones import UNUSED_ANNOTATION
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import BootImageSettings
+from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.kube import Selection
 from tests.boot_images import cluster_api

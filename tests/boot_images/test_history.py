@@ -1,6 +1,5 @@
 """How often another writer put its value back, by the entries of a history."""
 
-import msgspec
 import pytest
 
 from lading.api.machineconfiguration.boot_image_history import (
@@ -11,6 +10,7 @@ from lading.api.machineconfiguration.boot_image_history import (
 from lading.boot_images import history
 from lading.boot_images.platforms.types import Api
 from lading.kernel.objects import Key
+from lading.kernel.values import replace
 
 TARGET, OTHER_IMAGE = {"image": "target"}, {"image": "other"}
 
@@ -31,7 +31,7 @@ def past(
         for index, (image, secret, set_by) in enumerate(entries)
     )
     empty = history.empty(Api.MACHINE, Key("a", "b"))
-    return msgspec.structs.replace(empty, details=details, resumed_after_index=resumed_after)
+    return replace(empty, details=details, resumed_after_index=resumed_after)
 
 
 OURS = (TARGET, "stub", SetBy.LADING)

@@ -4,7 +4,6 @@ import base64
 import copy
 import json
 import time
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -38,6 +37,7 @@ from lading.boot_images.types import (
 from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from tests.boot_images.histories import written
 from tests.boot_images.ignition.stubs import MARKER, certificate, data_url, spec_2, spec_3
 from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD, VERSION, marketplace
@@ -134,14 +134,14 @@ def partial(selector: dict[str, Any]) -> dict[str, Any]:
     return {"managedBootImages": {"machineManagers": [{**MANAGER, "selection": selection}]}}
 
 
-OPERATOR = msgspec.structs.replace(
+OPERATOR = replace(
     configuration("cluster"),
     status=msgspec.convert(
         {"managedBootImagesStatus": {"machineManagers": [{}]}},
         type(configuration().status),
     ),
 )
-OTHER = msgspec.structs.replace(configuration("other"), status=OPERATOR.status)
+OTHER = replace(configuration("other"), status=OPERATOR.status)
 SKIP, FAIL = MachineSetState.SKIPPED, MachineSetState.FAILED
 
 
@@ -598,11 +598,11 @@ def of_cluster_api(**parts: Any) -> MachineSet:
     """With these parts of its machines' template instead."""
     one = cluster_machine_set()
     spec = {**one.spec["template"], **parts}
-    return msgspec.structs.replace(one, spec={**one.spec, "template": spec})
+    return replace(one, spec={**one.spec, "template": spec})
 
 
 def templates_of(spec: Any) -> Any:
-    return templates(msgspec.structs.replace(template(), spec=spec))
+    return templates(replace(template(), spec=spec))
 
 
 CLUSTER_WORLDS: tuple[tuple[str, ObservedMachineSets, tuple[MachineSetState, Why] | None], ...] = (
@@ -743,12 +743,8 @@ def test_the_verdict_of_a_cluster_api_set(
 def test_a_set_is_saved_then_patched_then_saved_in_one_lane() -> None:
     lanes = planned(observed(machine_set())).lanes()
     ((_, lane),) = lanes.items()
-    assert [type(one) for one in lane] == [
-        SaveHistory,
-        ReportMachineSet,
-        PatchMachineSet,
-        SaveHistory,
-    ]
+    kinds = (SaveHistory, ReportMachineSet, PatchMachineSet, SaveHistory)
+    assert tuple(map(type, lane)) == kinds
     before, after = lane[0], lane[-1]
     assert isinstance(before, SaveHistory)
     assert isinstance(after, SaveHistory)
@@ -831,7 +827,7 @@ def test_a_stub_of_specification_2_gets_a_copy_before_the_set_is_patched() -> No
 
 
 def test_a_copy_has_the_type_of_its_source() -> None:
-    source = msgspec.structs.replace(secret(spec_2()), type="cluster.x-k8s.io/secret")
+    source = replace(secret(spec_2()), type="cluster.x-k8s.io/secret")
     (write,) = actions(observed(machine_set(), secrets=by_key(source)), WriteStub)
     assert write.type == "cluster.x-k8s.io/secret"
 
@@ -872,7 +868,7 @@ def test_a_copy_follows_its_source() -> None:
 
 def test_the_servers_new_authority_gets_into_a_copy() -> None:
     bundle = certificate("new")
-    authority = msgspec.structs.replace(golden(), data={"ca-bundle.crt": bundle.decode()})
+    authority = replace(golden(), data={"ca-bundle.crt": bundle.decode()})
     source = secret(spec_3(ca=data_url(certificate("old"))))
     world = observed(machine_set(), secrets=by_key(source), authority=authority)
     (write,) = actions(world, WriteStub)
@@ -1050,9 +1046,7 @@ def applied(world: ObservedMachineSets, action: Any) -> ObservedMachineSets:
     world = written(world, action)
     if isinstance(action, PatchMachineSet):
         (one,) = world.machine_sets
-        world = replace(
-            world, machine_sets=(msgspec.structs.replace(one, spec=patched(one, action)),)
-        )
+        world = replace(world, machine_sets=(replace(one, spec=patched(one, action)),))
     return world
 
 
@@ -1082,8 +1076,8 @@ def test_resume_lets_us_try_again() -> None:
     world = put_back(observed(machine_set()), 2)
     (found,) = world.histories
     last = found.spec.details[-1].index
-    spec = msgspec.structs.replace(found.spec, resumed_after_index=last)
-    resumed = replace(world, histories=(msgspec.structs.replace(found, spec=spec),))
+    spec = replace(found.spec, resumed_after_index=last)
+    resumed = replace(world, histories=(replace(found, spec=spec),))
     assert actions(resumed, PatchMachineSet)
 
 
@@ -1306,8 +1300,8 @@ def test_a_history_outlives_its_set_by_30_days() -> None:
     assert isinstance(mark, SaveHistory)
     assert mark.spec.removed_time == "2026-11-16T00:00:00Z"
     (found,) = gone.histories
-    metadata = msgspec.structs.replace(found.metadata, uid="uid-of-history")
-    whole = msgspec.structs.replace(found, spec=mark.spec, metadata=metadata)
+    metadata = replace(found.metadata, uid="uid-of-history")
+    whole = replace(found, spec=mark.spec, metadata=metadata)
     marked = replace(gone, histories=(whole,))
     assert planned(marked).actions == ()
     later = NOW + timedelta(days=30)
@@ -1344,8 +1338,8 @@ def test_a_set_of_the_same_name_in_another_namespace_keeps_no_history() -> None:
 @pytest.mark.parametrize("edited", ["long ago", "2020-01-01T00:00:00", "2020"])
 def test_a_time_of_removal_that_cannot_be_read_keeps_the_history(edited: str) -> None:
     (found,) = saved(observed(machine_set()))
-    spec = msgspec.structs.replace(found.spec, removed_time=edited)
-    world = observed(histories=(msgspec.structs.replace(found, spec=spec),))
+    spec = replace(found.spec, removed_time=edited)
+    world = observed(histories=(replace(found, spec=spec),))
     assert planned(world).actions == ()
 
 

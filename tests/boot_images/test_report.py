@@ -10,6 +10,7 @@ from lading.api.operator import MachineConfiguration, MachineConfigurationStatus
 from lading.boot_images import report
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
+from lading.kernel.values import replace
 from tests.boot_images.histories import history
 from tests.boot_images.worlds import NOW, configuration
 
@@ -81,7 +82,7 @@ def test_a_configuration_of_another_name_gets_no_status() -> None:
 
 def with_status(found: dict[str, Any]) -> MachineConfiguration:
     status_ = msgspec.convert(found, MachineConfigurationStatus)
-    return msgspec.structs.replace(configuration(), status=status_)
+    return replace(configuration(), status=status_)
 
 
 def test_what_is_written_once_is_not_written_again() -> None:
@@ -95,7 +96,7 @@ def test_an_opt_out_and_a_gate_that_is_off_clear_the_conditions() -> None:
     assert found is not None
     before = with_status(found)
     spec = configuration(managedBootImageConfig={"mode": "Disabled"}).spec
-    opted_out = status(of=(msgspec.structs.replace(before, spec=spec),))
+    opted_out = status(of=(replace(before, spec=spec),))
     switched_off = status(of=(before,), is_on=False)
     for after in (opted_out, switched_off):
         assert after is not None

@@ -1,9 +1,7 @@
 """Which clones are marked, kept and removed; the world is a set of templates and their users."""
 
-from dataclasses import replace
 from datetime import timedelta
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +21,7 @@ from lading.boot_images.types import (
 )
 from lading.kernel import conditions
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from tests.boot_images.streams import GCP_IMAGE
 from tests.boot_images.worlds import (
     CLUSTER_NAMESPACE,
@@ -119,16 +118,16 @@ def test_a_clone(one: ObservedMachineSets, done: list[tuple[str, str]]) -> None:
 
 def test_a_removal_holds_only_for_the_version_that_was_observed() -> None:
     old = clone(since=DAY)
-    metadata = msgspec.structs.replace(old.metadata, resource_version="41")
-    (action,) = planned(world(msgspec.structs.replace(old, metadata=metadata))).actions
+    metadata = replace(old.metadata, resource_version="41")
+    (action,) = planned(world(replace(old, metadata=metadata))).actions
     assert isinstance(action, DeleteTemplate)
     assert (action.template.uid, action.template.resource_version) == ("uid-clone-1", "41")
 
 
 def test_a_clone_that_is_being_deleted_is_left_alone() -> None:
     old = clone(since=DAY)
-    metadata = msgspec.structs.replace(old.metadata, deletion_timestamp="2026-11-16T00:00:00Z")
-    assert what_is_done(world(msgspec.structs.replace(old, metadata=metadata))) == []
+    metadata = replace(old.metadata, deletion_timestamp="2026-11-16T00:00:00Z")
+    assert what_is_done(world(replace(old, metadata=metadata))) == []
 
 
 def test_a_clone_that_this_pass_needs_is_not_removed() -> None:
@@ -144,9 +143,9 @@ def test_a_clone_that_this_pass_needs_is_not_removed() -> None:
 
 
 def test_where_another_operator_manages_nothing_is_removed() -> None:
-    managed = msgspec.structs.replace(
+    managed = replace(
         configuration(),
-        status=msgspec.structs.replace(
+        status=replace(
             configuration().status, managed_boot_images_status={"machineManagers": [{}]}
         ),
     )

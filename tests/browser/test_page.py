@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel.images import ImageKey, Layer
+from lading.kernel.values import replace
 from lading.pinned_images.node.preview import Preview
 from lading.pruning.engine.decisions import plan_file
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What

@@ -3,12 +3,12 @@ cannot follow."""
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 from playwright.async_api import Browser, expect
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.kernel.values import replace
 from lading.pinned_images.rows import Row
 from lading.ports import kube
 from lading.web.kinds import FOLLOWED

@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -39,8 +38,7 @@ from tests.boot_images.worlds import CLUSTER_NAMESPACE, MACHINE_NAMESPACE, gcp_s
 COPY = "worker-user-data-spec-3-managed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InMemory(Target):
+class InMemory(Target, frozen=True, kw_only=True):
     client: Any
 
     @asynccontextmanager

@@ -41,9 +41,11 @@ PEOPLE = SERVERS | {
 NO_HELP_NEEDS = {
     "aiohttp",
     "cel_expr_python",
+    "cryptography",
     "google.protobuf",
     "grpc",
     "grpclib",
+    "jsonpath",
     "numpy",
     "obstore",
     "sqlite3",

@@ -13,8 +13,8 @@ TICKED = (
     "import click; from lading.cli import main; main._repair_standard_streams(); click.echo('✓')"
 )
 ABORTED = 134
-AFTER_OBSTORE = (
-    "import atexit, os, obstore; from lading.cli.main import main;"
+ABORTED_AT_THE_END = (
+    "import atexit, os; from lading.cli.main import main;"
     f"atexit.register(os._exit, {ABORTED}); main()"
 )
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-one-image/set.yaml"
@@ -57,11 +57,9 @@ def test_kubectl_finds_the_program_as_a_plugin_with_its_name_in_the_help() -> No
 @pytest.mark.parametrize(
     ("words", "code"), [(("version", "--help"), 0), (("version", "--unknown"), 2)]
 )
-def test_threads_of_obstore_cannot_change_how_a_command_ends(
-    words: tuple[str, ...], code: int
-) -> None:
-    """They may abort the process in the end of the interpreter, which is not reached."""
-    command = [sys.executable, "-c", AFTER_OBSTORE, *words]
+def test_the_end_of_the_interpreter_is_not_reached(words: tuple[str, ...], code: int) -> None:
+    """It takes time, and threads of obstore may abort the process in it."""
+    command = [sys.executable, "-c", ABORTED_AT_THE_END, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert "Usage: lading version" in done.stdout + done.stderr

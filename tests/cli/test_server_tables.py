@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -15,6 +14,7 @@ from lading.adapters.kube.client import KubeClient
 from lading.api.core import CONFIG_MAPS, NAMESPACES
 from lading.cli import server_tables
 from lading.cli.server_tables import Asked
+from lading.kernel.values import replace
 from lading.ports.http import Exchange, Request, Response
 from lading.ports.kube import Selection
 from lading.standalone import api_server

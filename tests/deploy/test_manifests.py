@@ -3,7 +3,6 @@
 import contextlib
 import copy
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_N
 from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
 from lading.installation import policies
 from lading.kernel.objects import ObjectMeta
+from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.kube import PatchType
 from lading.prepull import holder

@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,7 @@ async def another(program: Program) -> AsyncIterator[Program]:
     """A second replica of it, ready; at the end it is stopped as a pod is."""
     name = f"another {program.name}"
     log = program.log.with_name(f"another-{program.log.name}")
-    replica = replace(program, name=name, log=log, url="", _process=None)
+    replica = dataclasses.replace(program, name=name, log=log, url="", _process=None)
     async with running(replica):
         try:
             yield replica

@@ -1,7 +1,7 @@
 """Installing kinds on API servers that answer as kube-apiserver does, soon, late or never."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.definitions import OWNER_LABEL
 from lading.installation import apply
 from lading.kernel.backoff import Backoff
+from lading.kernel.values import replace
 from lading.ports.http import Exchange, Request, Response
 from lading.ports.kube import PatchType
 from lading.servers.kube.authentication import ADMIN

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 
 import msgspec
 
+from lading.kernel.values import replace
 from lading.loop import tasks
 from lading.ports import kube
 from lading.ports.clock import Clock

@@ -1,11 +1,11 @@
 """The embedded API server in this process, in virtual time, with the namespaces of the tests."""
 
-import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NAMESPACES
+from lading.kernel.values import replace
 from lading.ports.clock import Clock
 from lading.ports.http import Request, Response
 from lading.servers.kube import authentication
@@ -24,7 +24,7 @@ class ApiServer:
 
     async def __call__(self, request: Request) -> Response:
         headers = {**request.headers, "authorization": f"Bearer {TOKEN}"}
-        return await self._core(dataclasses.replace(request, headers=headers))
+        return await self._core(replace(request, headers=headers))
 
     @property
     def revision(self) -> int:

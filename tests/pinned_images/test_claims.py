@@ -11,6 +11,7 @@ from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNodeStatus,
     NodePinnedImageSet,
 )
+from lading.kernel.values import replace
 from lading.pinned_images import claims
 from lading.pinned_images.claims import Claim
 
@@ -30,7 +31,7 @@ def node(*entries: NodePinnedImageSet, annotation: str | None = None) -> Machine
         },
         MachineConfigNode,
     )
-    return msgspec.structs.replace(made, status=MachineConfigNodeStatus(pinned_image_sets=entries))
+    return replace(made, status=MachineConfigNodeStatus(pinned_image_sets=entries))
 
 
 def stored(*entries: NodePinnedImageSet, with_uid: bool) -> MachineConfigNode:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from lading.kernel.selectors import LabelSelector
+from lading.kernel.values import replace
 from lading.pinned_images import rules
 from tests.pinned_images.cluster.build import image_set, node, pool
 
@@ -46,9 +47,9 @@ def test_a_custom_pool_is_the_primary_one_then_master_then_worker() -> None:
 
 def test_a_set_that_is_being_deleted_is_no_longer_wanted() -> None:
     one = image_set("s")
-    going = msgspec.structs.replace(
+    going = replace(
         one,
-        metadata=msgspec.structs.replace(one.metadata, deletion_timestamp="2026-01-01T00:00:00Z"),
+        metadata=replace(one.metadata, deletion_timestamp="2026-01-01T00:00:00Z"),
     )
     pools = (pool(sets=("s",)),)
     assert rules.sets_of_node(node("n"), pools, [one]) == (one,)

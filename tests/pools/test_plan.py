@@ -3,7 +3,6 @@
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pytest
 
 from lading.api.machineconfiguration.machine_config_pool import (
@@ -12,6 +11,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 )
 from lading.kernel import conditions
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.pools.plan import plan
 from lading.pools.types import FIELD_MANAGER, ObservedPool, RecordPoolEvent, WritePoolStatus
 from lading.ports.pools import PoolFacts
@@ -43,7 +43,7 @@ def with_status(status: MachineConfigPoolStatus, *ours: str) -> MachineConfigPoo
         "fieldsV1": {"f:status": {"f:conditions": fields}},
     }
     metadata = {"name": "infra", "uid": "uid-infra", "generation": 4, "managedFields": [managed]}
-    return msgspec.structs.replace(pool(metadata=metadata), status=status)
+    return replace(pool(metadata=metadata), status=status)
 
 
 def test_every_feature_contributes_to_the_one_status_of_a_pool() -> None:
@@ -64,8 +64,8 @@ def test_the_generation_of_a_synchronizer_is_the_last_that_every_machine_has(
     updated: int, expected: int
 ) -> None:
     (counts,) = facts(machines=3).synchronizers
-    before = msgspec.structs.replace(counts, observed_generation=3)
-    now = msgspec.structs.replace(counts, updated_machine_count=updated)
+    before = replace(counts, observed_generation=3)
+    now = replace(counts, updated_machine_count=updated)
     found = with_status(MachineConfigPoolStatus(pool_synchronizers_status=(before,)))
     action = written(planned(found, PoolFacts(synchronizers=(now,))))
     (synchronizer,) = action.status.pool_synchronizers_status

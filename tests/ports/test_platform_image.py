@@ -1,12 +1,11 @@
 """Which manifest of an image runs on a platform, and which image is refused."""
 
-from dataclasses import replace
-
 import pytest
 
 from lading.kernel import manifests, platforms, references
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports import platform_image
 from lading.ports.registry import MalformedAnswer, NoMatchingPlatform
 from lading.standalone import sample_images

@@ -9,7 +9,7 @@ import contextlib
 import json
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +22,7 @@ from lading.api.core import NAMESPACES, NODES, PODS, Pod
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, Image
 from lading.installation import apply as installation
 from lading.kernel.objects import Resource
+from lading.kernel.values import replace
 from lading.observability.metrics import Metrics
 from lading.ports import kube
 from lading.ports.http import Exchange, Request, Response

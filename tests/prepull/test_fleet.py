@@ -17,6 +17,7 @@ from lading.api.apps import DAEMON_SETS
 from lading.api.core import NODES, PODS, Pod
 from lading.api.longhorn import IMAGES, SETTINGS, Image
 from lading.kernel.objects import Key
+from lading.kernel.values import replace
 from lading.loop.controller import Controller
 from lading.loop.feature import Runnable
 from lading.loop.informer import Informer
@@ -216,8 +217,8 @@ async def test_at_rest_1000_nodes_cost_no_write() -> None:
         fleet.kube.others.clear()
         for number in range(0, NODE_COUNT, 10):  # heartbeats
             beat = node(f"node-{number:04}")
-            newer = msgspec.structs.replace(beat.metadata, resource_version="9")
-            fleet.caches.nodes.put(msgspec.structs.replace(beat, metadata=newer))
+            newer = replace(beat.metadata, resource_version="9")
+            fleet.caches.nodes.put(replace(beat, metadata=newer))
         await fleet.clock.advance(600)
         assert (fleet.kube.statuses, fleet.kube.others) == ([], [])
 

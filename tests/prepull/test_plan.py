@@ -1,13 +1,13 @@
 """What becomes of the Setting, the list, the DaemonSet and its pods."""
 
 import copy
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
+from lading.kernel.values import replace
 from lading.prepull import holder, plan, rules
 from lading.prepull.types import (
     LIST_LABEL,

@@ -1,7 +1,6 @@
 """The status of one Image."""
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +9,7 @@ import msgspec
 from lading.api.longhorn import Image, ImageState, ImageStatus
 from lading.kernel import conditions
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.prepull import report
 from lading.prepull.types import (
     EnabledBy,
@@ -57,7 +57,7 @@ def summary(seen: ObservedImage) -> tuple[str, str]:
 
 def written(seen: ObservedImage, found: ImageStatus) -> ObservedImage:
     """As the next observation shows it."""
-    shown = msgspec.structs.replace(seen.image, status=found)
+    shown = replace(seen.image, status=found)
     return replace(
         seen,
         image=shown,

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ from lading.adapters.kube.cluster import KubeCluster
 from lading.kernel.digests import Digest
 from lading.kernel.objects import Resource
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports import registry as registries
 from lading.ports.http import Request as HttpRequest
 from lading.ports.http import Response

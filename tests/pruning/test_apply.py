@@ -11,6 +11,7 @@ from lading.adapters.kube.client import KubeClient
 from lading.kernel.errors import Malformed
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports import registry as registries
 from lading.ports.http import Exchange, Request, Response
 from lading.ports.registry import Manifest
@@ -220,7 +221,7 @@ async def test_a_plan_of_another_cluster_is_refused(world: World) -> None:
     await world.shelf.image("a:one")
     pruner = world.pruner()
     plan = pruner.plan(await pruner.observe())
-    header = msgspec.structs.replace(plan.header, clusters=("other",))
+    header = replace(plan.header, clusters=("other",))
     with pytest.raises(Malformed, match="the plan is for clusters other"):
         await pruner.apply((header, plan.deletions))
     assert await world.shelf.tags("a") == {"one"}

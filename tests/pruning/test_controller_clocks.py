@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from aiohttp import web
 
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.cluster import KubeCluster
+from lading.kernel.values import replace
 from lading.ports.http import Exchange, Request, Response
 from lading.pruning.engine.types import Settings
 from lading.servers.registry import app

@@ -1,10 +1,10 @@
 """Lines may be removed from a plan, not added; what stays loses nothing by that."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
+from lading.kernel.values import replace
 from lading.pruning.engine.decisions import edited_plan
 from lading.pruning.engine.types import Deletion, Inventory, PrunePlan, What
 from tests.pruning import builders

@@ -1,10 +1,9 @@
 """What confirmed runs remember: ages begin once, and begin again when a tag moves."""
 
-from dataclasses import replace
-
 import pytest
 
 from lading.kernel.errors import Malformed
+from lading.kernel.values import replace
 from lading.pruning.engine import ledger
 from lading.pruning.engine.ledger import Ledger
 from lading.pruning.engine.types import Deletion, Repository, Source, What

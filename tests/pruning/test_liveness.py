@@ -1,7 +1,6 @@
 """What stays is marked for each repository on its own, through manifests of others, too."""
 
-from dataclasses import replace
-
+from lading.kernel.values import replace
 from lading.pruning.engine.decisions import liveness
 from lading.pruning.engine.decisions.liveness import Live
 from lading.pruning.engine.decisions.rules import Facts

@@ -1,7 +1,6 @@
 """Reading clusters and registries: complete, or an error; and how many requests it takes."""
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from lading.adapters.kube.cluster import KubeCluster
 from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports import registry as registries
 from lading.ports.cluster import Untyped

@@ -8,7 +8,7 @@ import contextlib
 import json
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import given, settings
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from lading.kernel import manifests
 from lading.kernel.digests import Digest
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.pruning.engine.controller import Applied, Pruner

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from lading.kernel.values import replace
 from lading.pruning.engine.decisions import policy
 from lading.pruning.engine.decisions.policy import Policy
 from lading.pruning.engine.inventory import documents

@@ -1,7 +1,6 @@
 """What the trash must have for an image of any form before the image goes."""
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.pruning.engine.trash import trash as trash_module

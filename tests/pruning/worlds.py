@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from lading.kernel.backoff import Backoff
 from lading.kernel.digests import Digest
 from lading.kernel.objects import Resource
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.state_file import StateFile

@@ -1,6 +1,5 @@
 """The generated definitions on a real API server: accepted, served, explained, round-tripped."""
 
-import dataclasses
 import json
 import time
 from pathlib import Path
@@ -12,6 +11,7 @@ from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.definitions import Definition
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET
 from lading.installation import apply as installation
+from lading.kernel.values import replace
 from lading.wiring import clusters
 from lading.wiring.features import DEFINITIONS
 from tests.real.bed.api_server import ApiServer
@@ -33,7 +33,7 @@ async def test_a_kind_that_the_server_does_not_have_yet_is_installed(
     api_server: ApiServer,
 ) -> None:
     """The first answer about a new definition has `conditions: null`; a second run changes it."""
-    new = dataclasses.replace(PINNED_IMAGE_SET, group="installed.example.com", short_names=())
+    new = replace(PINNED_IMAGE_SET, group="installed.example.com", short_names=())
     connection = clusters.find({}, file=api_server.kubeconfig_path)
     async with clusters.open_client(connection, SystemClock()) as kube:
         for _ in range(2):

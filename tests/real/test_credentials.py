@@ -12,7 +12,6 @@ import pathlib
 import signal
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 
 import pytest
 import tomli_w
@@ -25,6 +24,7 @@ from lading.adapters.registry.credentials import Table
 from lading.adapters.registry.endpoints import Routing
 from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.kernel import references
+from lading.kernel.values import replace
 from lading.ports import cri, registry
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Credential

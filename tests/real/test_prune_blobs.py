@@ -9,13 +9,14 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from lading.kernel.digests import Digest
+from lading.kernel.values import replace
 from lading.ports import registry as registries
 from lading.pruning.engine import registry_url
 from lading.pruning.engine.decisions.guards import Limits

@@ -9,7 +9,7 @@ layer from the same repository.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel import references
+from lading.kernel.values import replace
 from lading.loop import tasks
 from lading.pinned_images.node.types import PinSettings
 from lading.servers.registry import server

@@ -1,12 +1,11 @@
 """Our registry and client beside real ones: one suite, one data folder."""
 
-from dataclasses import replace
-
 import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.kernel import references
+from lading.kernel.values import replace
 from lading.servers.registry import server
 from lading.standalone import sample_images
 from tests.conformance.registry import targets

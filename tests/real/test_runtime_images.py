@@ -5,7 +5,7 @@ import json
 import pathlib
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
@@ -18,6 +18,7 @@ from lading.adapters.state_file import LocalStateFile
 from lading.kernel import platforms, references
 from lading.kernel.digests import Digest
 from lading.kernel.platforms import Platform
+from lading.kernel.values import replace
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Registry
 from lading.runtime_images import apply, cleanup, ensure, handlers, observe

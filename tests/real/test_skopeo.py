@@ -1,9 +1,10 @@
 """skopeo, unmodified, with the embedded registry: what people copy, convert, mirror and delete."""
 
+import dataclasses
 import json
 import pathlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -156,7 +157,7 @@ async def test_a_login_opens_a_guarded_registry_until_the_logout(
 ) -> None:
     auth_file = f"--authfile={tmp_path / 'auth.json'}"
     async with server.serve(tmp_path / "registry", guard=guard) as url:
-        guarded = replace(bench, host=url.removeprefix("http://"))
+        guarded = dataclasses.replace(bench, host=url.removeprefix("http://"))
         login = ("login", "--tls-verify=false", auth_file, "--username=carol")
         wrong = (*login, "--password=wrong", guarded.host)
         assert "invalid username/password" in await skopeo.refused(*wrong)

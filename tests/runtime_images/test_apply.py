@@ -1,9 +1,8 @@
 """Removals on an embedded node: what goes, and what the last check still keeps."""
 
-from dataclasses import replace
-
 from lading.adapters.clock import VirtualClock
 from lading.adapters.disk import MachineDisk
+from lading.kernel.values import replace
 from lading.ports.cri import Image, ImageSpec
 from lading.runtime_images import apply, observe
 from lading.runtime_images import plan as policies

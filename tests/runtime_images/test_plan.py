@@ -1,11 +1,12 @@
 """Garbage collection as a table: what is on the node, and what happens to each image and why."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
 
 from lading.kernel.errors import Malformed
+from lading.kernel.values import replace
 from lading.ports.cri import ContainerState, ImageSpec
 from lading.ports.disk import Space
 from lading.runtime_images import plan as planning
@@ -332,11 +333,8 @@ def test_images_are_reconciled_again_after_the_period_of_the_policy() -> None:
 def test_the_records_are_written_last_because_a_full_disk_takes_nothing_before() -> None:
     plan = planning.plan(ObservedImages(images=(A, B), space=FULL, records=records(A, B)),
                          EVERYTHING, NOW)  # fmt: skip
-    assert [type(action) for action in plan.actions] == [
-        RemoveImage,
-        RemoveImage,
-        WriteImageRecords,
-    ]
+    kinds = (RemoveImage, RemoveImage, WriteImageRecords)
+    assert tuple(map(type, plan.actions)) == kinds
     assert len(plan.lanes()) == 1
 
 

@@ -1,12 +1,12 @@
 """For every node and every policy: what is needed is never removed."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading.kernel.values import replace
 from lading.ports.cri import Container, ContainerState, Image, ImageSpec
 from lading.ports.disk import Space
 from lading.runtime_images import cleanup

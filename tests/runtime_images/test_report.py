@@ -1,10 +1,10 @@
 """A plan of garbage collection as JSON: every figure is that of the plan."""
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 
+from lading.kernel.values import replace
 from lading.ports.disk import Space
 from lading.runtime_images import plan as planning
 from lading.runtime_images import report

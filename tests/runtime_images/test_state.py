@@ -1,11 +1,11 @@
 """The state file of images: what is written is read back, and no writer undoes another."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
 from lading.adapters.state_file import LocalStateFile
+from lading.kernel.values import replace
 from lading.runtime_images import state
 from lading.runtime_images.gc_types import GcPolicy, records_after
 from lading.runtime_images.state import ImageStateFile

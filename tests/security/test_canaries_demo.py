@@ -4,12 +4,12 @@ The registry has a password, the API server a token, the way out a proxy with a 
 stub of a machine set holds a text that no redaction would find.
 """
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from lading.adapters.clock import SystemClock
+from lading.kernel.values import replace
 from lading.standalone import data_folder, sample_boot_images
 from lading.standalone.cluster import ClusterOptions
 from lading.standalone.demo import play, stage
@@ -30,7 +30,7 @@ def plant(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def options(data: Path) -> ClusterOptions:
         registry = RegistrySettings(with_password=True)
-        return dataclasses.replace(options_of_the_demo(data), registry=registry)
+        return replace(options_of_the_demo(data), registry=registry)
 
     monkeypatch.setenv("REGISTRY_AUTH_FILE", str(run.data / "registry-auth.json"))
     monkeypatch.setattr(stage, "options", options)

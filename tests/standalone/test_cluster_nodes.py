@@ -1,12 +1,12 @@
 """The nodes of a cluster: what they show, and what stays when it is started again."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lading.adapters.clock import SystemClock
 from lading.api.core import NODES
 from lading.kernel.objects import Resource
+from lading.kernel.values import replace
 from lading.standalone import cluster, first_set, status_pages
 from lading.standalone.cluster import ClusterOptions
 from lading.standalone.node import NodeDescription

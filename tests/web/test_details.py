@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lading.adapters.kube.client import KubeClient
 from lading.kernel.errors import Malformed
+from lading.kernel.values import replace
 from lading.pinned_images.rows import Row
 from lading.runtime_images.gc_types import GcReason
 from lading.runtime_images.report import CollectionReport

@@ -13,11 +13,11 @@ import socket
 import ssl
 import struct
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from lading.adapters.kube.connection import Trust
 from lading.adapters.kube.tls import Contexts
+from lading.kernel.values import Redacted
 
 LOOPBACK = "127.0.0.1"
 ROOT_UID = 0
@@ -31,10 +31,11 @@ class NotTheKubelet(Exception):
     """Another process answers, or it cannot be known which one does."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletTrust:
+class KubeletTrust(Redacted, frozen=True, kw_only=True):
+    shown = ("node_name", "uid")
+
     node_name: str
-    authority_pem: str = field(default="", repr=False)
+    authority_pem: str = ""
     """Who signs the serving certificates of kubelets; empty: unknown."""
     uid: int = ROOT_UID
     """The user that the kubelet runs as."""

@@ -9,9 +9,9 @@ import contextlib
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from lading.kernel import errors as kernel_errors
+from lading.kernel.values import Redacted
 
 PROGRAM_SECONDS_MAX = 60.0  # what the kubelet gives its credential plugins
 OUTPUT_BYTES_MAX = 1024 * 1024
@@ -26,10 +26,11 @@ class ProgramFailed(Exception):
         self.output = output
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(Redacted, frozen=True, kw_only=True):
+    shown = ("command", "interactive")
+
     command: Sequence[str]
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] = {}
     interactive: bool = False
     """It may ask a person: it gets our terminal instead of a document."""
 

@@ -8,14 +8,16 @@ proxy is kept apart from its URL, which libraries show in their errors.
 import base64
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
+from lading.kernel.values import Redacted
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proxy:
+
+class Proxy(Redacted, frozen=True, kw_only=True):
+    shown = ("url",)
+
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = {}
     """What aiohttp's `proxy_headers` takes; it makes a Proxy-Authorization of the Authorization."""
 
 

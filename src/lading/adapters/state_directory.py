@@ -1,14 +1,14 @@
 """The `StateDirectory` port as a folder of this machine."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from lading.adapters.journal import FileJournal
 from lading.adapters.state_file import LocalStateFile
 
 
-@dataclass(frozen=True, slots=True)
-class LocalStateDirectory:
+class LocalStateDirectory(msgspec.Struct, frozen=True):
     path: Path
 
     def file(self, name: str) -> LocalStateFile:

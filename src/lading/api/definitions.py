@@ -3,8 +3,9 @@
 A kind is a page of declarations in its group's module; nothing here knows a particular kind.
 """
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lading.api import schema
 from lading.kernel.objects import Object, Resource
@@ -13,8 +14,7 @@ OWNER_LABEL = "app.kubernetes.io/managed-by"
 OWNER = "lading"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(msgspec.Struct, frozen=True, kw_only=True):
     """A printer column of `kubectl get`; priority 1 shows only with `-o wide`."""
 
     name: str
@@ -32,8 +32,7 @@ AGE = Column(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class Definition(msgspec.Struct, frozen=True, kw_only=True):
     """A kind that Lading owns and installs. The last of `versions` is the one that is stored."""
 
     group: str

@@ -5,7 +5,6 @@ Names and fields are the design's. The flat limits, `keepYoungerThanDuration`, n
 the status beside its conditions are ours.
 """
 
-from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -14,6 +13,7 @@ from lading.api.pruned_registries import DURATION, DURATION_RULE, PrunedRegistry
 from lading.kernel.conditions import Condition
 from lading.kernel.fields import Field, Rule
 from lading.kernel.objects import Model, Object, Resource
+from lading.kernel.values import replace
 
 GROUP = "imageregistry.operator.openshift.io"
 VERSION = "v1"

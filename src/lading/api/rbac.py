@@ -3,8 +3,9 @@
 A feature declares them; the Roles and bindings in `deploy/` are generated from them.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 NAMESPACE = "lading-system"
 """Where Lading is installed, and so the own namespace of each of its processes."""
@@ -17,8 +18,7 @@ class Process(StrEnum):
     PRUNE = "prune"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Right:
+class Right(msgspec.Struct, frozen=True, kw_only=True):
     group: str
     resources: tuple[str, ...]
     """Plural names, with the subresource if there is one: `nodes/configz`."""

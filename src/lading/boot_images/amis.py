@@ -5,9 +5,9 @@ grow in number, and an answer that failed may come later: these are asked for ag
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+import msgspec
 import structlog
 
 from lading.api.cluster_api import MachineTemplate, TemplateKey
@@ -42,14 +42,13 @@ def wanted(
     return found
 
 
-@dataclass(slots=True)
-class AmiReader:
+class AmiReader(msgspec.Struct):
     """Without access to EC2 it knows nothing."""
 
     ec2: Ec2 | None
     clock: Clock
     interval: timedelta
-    _known: dict[tuple[str, str], tuple[datetime, AmiFacts]] = field(default_factory=dict)
+    _known: dict[tuple[str, str], tuple[datetime, AmiFacts]] = {}
 
     async def read(self, amis: Iterable[tuple[str, str]]) -> dict[str, AmiFacts]:
         """By the id of the AMI; those that are no longer asked for are forgotten."""

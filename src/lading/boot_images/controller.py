@@ -4,12 +4,12 @@ All machine sets of one API are planned together, because they share stubs and t
 """
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import chain
 from typing import Any
 
+import msgspec
 import structlog
 
 from lading.api.cluster_api import TemplateKey
@@ -40,6 +40,7 @@ from lading.boot_images.types import (
 from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel.objects import Key, Object, Resource
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.loop import event_series, pipeline
 from lading.loop.controller import Controller
 from lading.loop.event_series import Severity
@@ -61,8 +62,7 @@ class WriteFailed(Exception):
     """A write of one lane failed; the next pass plans with that fact."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BootImageCaches:
+class BootImageCaches(msgspec.Struct, frozen=True, kw_only=True):
     machine_sets: tuple[Informer[MachineSet], ...]
     histories: Informer[MachineSetBootImageHistory]
     configurations: Informer[MachineConfiguration]

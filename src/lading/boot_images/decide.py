@@ -1,7 +1,8 @@
 """What becomes of one machine set: why it is left alone, or what is patched and how. Pure."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistorySpec
@@ -29,8 +30,7 @@ from lading.kernel.backoff import Backoff
 ATTEMPTS_BEFORE_DEGRADED = 3  # an outage of the API server passes; a refusal does not
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(msgspec.Struct, frozen=True, kw_only=True):
     """The golden images and whether they may be used."""
 
     golden: Golden | None = None
@@ -38,8 +38,7 @@ class Release:
     problem: Skipped | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineSetDecision:
+class MachineSetDecision(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict, and what to write for it."""
 
     verdict: MachineSetVerdict
@@ -72,8 +71,7 @@ def release_of(observed: ObservedMachineSets) -> Release:
     return Release(golden=golden, proof=proven, problem=problem)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class Pass(msgspec.Struct, frozen=True, kw_only=True):
     """What all machine sets of one pass share; it is found once."""
 
     observed: ObservedMachineSets
@@ -129,8 +127,7 @@ def decide(
         return _skipped(seen, skipped)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _Seen(msgspec.Struct, frozen=True, kw_only=True):
     machine_set: MachineSet
     machine: MachineSpec | None
     present: CurrentImage | None

@@ -8,8 +8,6 @@ import hashlib
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from lading.api.machineconfiguration.boot_image_history import (
     DETAILS_MAX,
     BootImageHistoryDetail,
@@ -20,6 +18,7 @@ from lading.api.machineconfiguration.boot_image_history import (
 from lading.boot_images.platforms.types import Api, BootImage
 from lading.kernel import conditions
 from lading.kernel.objects import Key
+from lading.kernel.values import replace
 
 NAME_CHARACTERS_MAX = 253
 REVERSALS_MAX = 2  # as often as we patched and another writer put its value back
@@ -59,7 +58,7 @@ def with_observed(
     )
     last = spec.details[-1] if spec.details else None
     if is_ours:
-        spec = msgspec.structs.replace(spec, intended=None)
+        spec = replace(spec, intended=None)
     if last is not None and (last.boot_image, last.stub_secret_ref) == (value, secret):
         return _proven(spec, last) if is_of_stream and last.set_by is SetBy.OTHER else spec
     found_by = SetBy.STREAM if is_of_stream else SetBy.OTHER
@@ -72,15 +71,15 @@ def with_observed(
         boot_image=value,
         set_by=set_by,
     )
-    return msgspec.structs.replace(spec, details=_kept((*spec.details, entry)))
+    return replace(spec, details=_kept((*spec.details, entry)))
 
 
 def _proven(
     spec: MachineSetBootImageHistorySpec, last: BootImageHistoryDetail
 ) -> MachineSetBootImageHistorySpec:
     """An image that was observed before its set was enrolled is now found in the stream."""
-    proven = msgspec.structs.replace(last, set_by=SetBy.STREAM)
-    return msgspec.structs.replace(spec, details=(*spec.details[:-1], proven))
+    proven = replace(last, set_by=SetBy.STREAM)
+    return replace(spec, details=(*spec.details[:-1], proven))
 
 
 def with_intention(
@@ -92,7 +91,7 @@ def with_intention(
         boot_image={field: image.value},
         set_by=SetBy.LADING_MARKETPLACE if image.is_of_marketplace else SetBy.LADING,
     )
-    return msgspec.structs.replace(spec, intended=intended)
+    return replace(spec, intended=intended)
 
 
 def proves(spec: MachineSetBootImageHistorySpec, value: dict[str, Any]) -> bool:

@@ -1,8 +1,9 @@
 """Where a machine set keeps its image and its stub, and how both are patched. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lading.api.cluster_api import MachineTemplate, TemplateKey
 from lading.api.machine import MachineSet
@@ -16,8 +17,7 @@ INFRASTRUCTURE: Path = ("spec", "template", "spec", "infrastructureRef")
 BOOTSTRAP: Path = ("spec", "template", "spec", "bootstrap", "dataSecretName")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineSpec:
+class MachineSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What new machines of a set are made from."""
 
     platform: CloudPlatform

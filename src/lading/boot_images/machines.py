@@ -4,8 +4,9 @@ Writes nothing. A kind that does not exist has no machines; one that may not be 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+
+import msgspec
 
 from lading.api import cluster_api
 from lading.api.cluster_api import (
@@ -22,6 +23,7 @@ from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import BootImageSettings
 from lading.boot_images.verdicts import Skipped
 from lading.kernel.objects import Resource
+from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.kube import Kube, Selection
 
@@ -31,8 +33,7 @@ CLONED_FROM_KIND = "cluster.x-k8s.io/cloned-from-groupkind"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MadeMachine:
+class MadeMachine(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     """Empty while it has none."""
     image: str

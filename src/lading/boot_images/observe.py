@@ -5,7 +5,6 @@ every cloud credential of their namespace in memory.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -19,6 +18,7 @@ from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import CLONED_KINDS, BootImageSettings, UnreadSecret
 from lading.boot_images.verdicts import Skipped
 from lading.kernel.objects import Key, Resource
+from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
@@ -27,14 +27,13 @@ AUTHORITY_NAME = "machine-config-server-ca"
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class SecretReader:
+class SecretReader(msgspec.Struct):
     """Secrets as they were read last; each is read again after the interval."""
 
     kube: Kube
     clock: Clock
     interval: timedelta
-    _read: dict[Key, tuple[datetime, Secret | UnreadSecret]] = field(default_factory=dict)
+    _read: dict[Key, tuple[datetime, Secret | UnreadSecret]] = {}
 
     async def read(self, keys: Iterable[Key]) -> Mapping[Key, Secret | UnreadSecret]:
         """Those that are no longer asked for are forgotten."""
@@ -94,10 +93,7 @@ async def _templates_of(api: Kube, kind: str, namespace: str) -> list[MachineTem
             continue
         except kube.Forbidden:
             return []
-        return [
-            msgspec.structs.replace(one, api_version=resource.api_version, kind=kind)
-            for one in listed
-        ]
+        return [replace(one, api_version=resource.api_version, kind=kind) for one in listed]
     return []
 
 

@@ -6,8 +6,6 @@ before it is patched; its stub is there before it is named.
 
 from datetime import datetime, timedelta
 
-import msgspec
-
 from lading.api.machineconfiguration.boot_image_history import (
     MachineSetBootImageHistory,
     MachineSetBootImageHistorySpec,
@@ -30,6 +28,7 @@ from lading.boot_images.types import (
 from lading.kernel import conditions, planning
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 
 MESSAGE_CHARACTERS_MAX = 4096
 
@@ -140,7 +139,7 @@ def _with_present(
 ) -> MachineSetBootImageHistorySpec:
     verdict = decision.verdict
     if before.removed_time:
-        before = msgspec.structs.replace(before, removed_time="")
+        before = replace(before, removed_time="")
     if verdict.present is None:
         return before
     return history.with_observed(
@@ -177,7 +176,7 @@ def _forget(
             continue
         since = one.spec.removed_time
         if not since:
-            spec = msgspec.structs.replace(one.spec, removed_time=conditions.timestamp(now))
+            spec = replace(one.spec, removed_time=conditions.timestamp(now))
             actions.append(
                 SaveHistory(
                     key=one.key, spec=spec, lane=("history", one.key), because="its set is gone"

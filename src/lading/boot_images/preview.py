@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeVar
+
+import msgspec
 
 from lading.api import cluster_api
 from lading.api.cluster_api import CLUSTER_MACHINE_SETS
@@ -25,6 +26,7 @@ from lading.boot_images.machine_specs import value_at
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import BootImageSettings, CloudAccess, ObservedMachineSets
 from lading.kernel.objects import Resource
+from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.kube import EVERYTHING, Kube, Selection
@@ -44,8 +46,7 @@ _RESOURCES: Mapping[Api, Resource[MachineSet]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedMachineApi:
+class ServedMachineApi(msgspec.Struct, frozen=True, kw_only=True):
     """An API with machine sets, in the version that the cluster serves."""
 
     api: Api

@@ -6,7 +6,6 @@ cluster still runs the release before may not join, so one node must have comple
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -20,8 +19,7 @@ from lading.kernel.conditions import Truth
 from lading.kernel.errors import UNREADABLE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseProof:
+class ReleaseProof(msgspec.Struct, frozen=True, kw_only=True):
     """`stamp` is what to keep as an annotation; empty when nothing needs to be written."""
 
     is_proven: bool

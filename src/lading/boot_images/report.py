@@ -17,6 +17,7 @@ from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.ports.pools import PoolFacts
 
 WORKER_POOL = "worker"
@@ -77,7 +78,7 @@ def _status(
         each for each in one.status.conditions if each.type in (PROGRESSING, DEGRADED)
     )
     for condition in (progressing(histories, enrolment), degraded(histories)):
-        observed = msgspec.structs.replace(condition, observed_generation=one.metadata.generation)
+        observed = replace(condition, observed_generation=one.metadata.generation)
         found = conditions.with_condition(found, observed, now=now)
     return {
         "observedGeneration": one.metadata.generation,

@@ -1,8 +1,9 @@
 """Wires what is reported about all machine sets: on MachineConfigurations, and about pools."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
@@ -22,8 +23,7 @@ from lading.ports.kube import Kube, Selection
 from lading.ports.pools import PoolFacts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportCaches:
+class ReportCaches(msgspec.Struct, frozen=True, kw_only=True):
     configurations: Informer[MachineConfiguration]
     histories: Informer[MachineSetBootImageHistory]
 

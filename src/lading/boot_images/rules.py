@@ -1,8 +1,9 @@
 """Which machine sets are ours to update: scope, enrolment and the skip rules, in order. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from lading.api.machine import MachineSet
 from lading.api.openshift_config import Infrastructure
@@ -37,12 +38,11 @@ DEPLOYMENT_LABEL = "cluster.x-k8s.io/deployment-name"
 CLUSTER_PAUSE_ANNOTATION = "cluster.x-k8s.io/paused"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enrolment:
+class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     """Which machine sets the administrator enrolled; `problem` says why there are none."""
 
     mode: Mode = Mode.DISABLED
-    selectors: Mapping[Api, Selector] = field(default_factory=dict)
+    selectors: Mapping[Api, Selector] = {}
     source: str = ""
     problem: str = ""
     why: Why = Why.NOT_ENROLLED

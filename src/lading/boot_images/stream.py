@@ -7,7 +7,6 @@ ConfigMap can be edited. A value is used only if it has the form of an image of 
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -27,8 +26,7 @@ class Broken(Exception):
     """The golden ConfigMap cannot be used; says which key and why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class Stream(msgspec.Struct, frozen=True, kw_only=True):
     """One stream of the ConfigMap, as it was read."""
 
     value: Any
@@ -82,8 +80,7 @@ class Stream:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Golden:
+class Golden(msgspec.Struct, frozen=True, kw_only=True):
     release_version: str
     operator_version: str = ""
     """`MCOReleaseImageVersion`, which OpenShift's operator adds."""

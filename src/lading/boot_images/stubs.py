@@ -7,8 +7,9 @@ none of the source's labels, annotations or owners, which would let others prune
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from lading.api.core import ConfigMap, Secret
 from lading.api.definitions import OWNER, OWNER_LABEL
@@ -26,8 +27,7 @@ BUNDLE_KEY = "ca-bundle.crt"
 SECRET_NAME_CHARACTERS_MAX = 253
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """The Secret to name in the machine set, and the write that must come first."""
 
     secret: str

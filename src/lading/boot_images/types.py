@@ -1,9 +1,10 @@
 """What plans about machine sets are made from, and their actions. Frozen data only."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
+
+import msgspec
 
 from lading.api.cluster_api import MachineTemplate, TemplateKey
 from lading.api.core import ConfigMap, Node, Secret
@@ -33,8 +34,7 @@ CLONED_KINDS = ("GCPMachineTemplate", "AWSMachineTemplate", "AzureMachineTemplat
 _RETRY = Backoff(seconds_min=5, seconds_max=300)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BootImageSettings:
+class BootImageSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What an administrator decides about the whole cluster."""
 
     machine_namespaces: tuple[str, ...] = ("openshift-machine-api",)
@@ -61,15 +61,13 @@ class BootImageSettings:
         return self.machine_namespaces if api is Api.MACHINE else self.cluster_api_namespaces
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CloudAccess:
+class CloudAccess(msgspec.Struct, frozen=True, kw_only=True):
     """The clouds that an administrator lets us ask."""
 
     ec2: Ec2 | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedWrite:
+class FailedWrite(msgspec.Struct, frozen=True, kw_only=True):
     """What the last attempts to write one object met."""
 
     message: str
@@ -79,23 +77,21 @@ class FailedWrite:
     failed_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadSecret:
+class UnreadSecret(msgspec.Struct, frozen=True, kw_only=True):
     """A Secret that could not be read, and why."""
 
     message: str
     is_missing: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedMachineSets:
+class ObservedMachineSets(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one pass over the machine sets of one API goes by."""
 
     api: Api
     machine_sets: tuple[MachineSet, ...] = ()
-    other_machine_sets: Mapping[str, str] = field(default_factory=dict)
+    other_machine_sets: Mapping[str, str] = {}
     """Machine sets of the other API by name, and which API is the authority for each."""
-    templates: Mapping[TemplateKey, MachineTemplate] = field(default_factory=dict)
+    templates: Mapping[TemplateKey, MachineTemplate] = {}
     templates_in_use: frozenset[TemplateKey] | None = None
     """Those that a machine set, a deployment or a machine needs; None where that is unknown."""
     histories: tuple[MachineSetBootImageHistory, ...] = ()
@@ -106,18 +102,17 @@ class ObservedMachineSets:
     cluster_version: ClusterVersion | None = None
     infrastructure: Infrastructure | None = None
     nodes: tuple[Node, ...] = ()
-    machine_images: Mapping[str, str] = field(default_factory=dict)
+    machine_images: Mapping[str, str] = {}
     """What the machine of a node was made from, by the name of the node."""
-    secrets: Mapping[Key, Secret | UnreadSecret] = field(default_factory=dict)
+    secrets: Mapping[Key, Secret | UnreadSecret] = {}
     """Those that `stubs.wanted` names."""
-    amis: Mapping[str, AmiFacts] = field(default_factory=dict)
+    amis: Mapping[str, AmiFacts] = {}
     """What EC2 knows of the AMIs of machine sets, by their ids."""
-    failures: Mapping[Hashable, FailedWrite] = field(default_factory=dict)
+    failures: Mapping[Hashable, FailedWrite] = {}
     """Writes that failed, by the lane they were in."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineSetVerdict:
+class MachineSetVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of one machine set."""
 
     machine_set: MachineSet
@@ -129,8 +124,7 @@ class MachineSetVerdict:
     target: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StampGolden:
+class StampGolden(msgspec.Struct, frozen=True, kw_only=True):
     """Keeps the proof that a node runs the release, on the golden ConfigMap."""
 
     key: Key
@@ -140,8 +134,7 @@ class StampGolden:
     lane: Hashable = "golden"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteStub:
+class WriteStub(msgspec.Struct, frozen=True, kw_only=True):
     """Creates the managed copy of a stub, or changes one of ours."""
 
     key: Key
@@ -161,16 +154,14 @@ class WriteStub:
         return f"WriteStub(key={self.key}, because={self.because!r})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveHistory:
+class SaveHistory(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     spec: MachineSetBootImageHistorySpec
     lane: Hashable
     because: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CloneTemplate:
+class CloneTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """Creates a template that differs from its source in the image only."""
 
     body: Mapping[str, Any]
@@ -178,8 +169,7 @@ class CloneTemplate:
     because: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TemplateVersion:
+class TemplateVersion(msgspec.Struct, frozen=True, kw_only=True):
     """A template as it was observed; what is written holds only for this version of it."""
 
     api_version: str
@@ -193,8 +183,7 @@ class TemplateVersion:
         return "template", self.kind, self.key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarkTemplate:
+class MarkTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """Keeps on a template of ours since when nothing needs it."""
 
     template: TemplateVersion
@@ -207,8 +196,7 @@ class MarkTemplate:
         return self.template.lane
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteTemplate:
+class DeleteTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """Removes a template of ours that nothing has needed for a while."""
 
     template: TemplateVersion
@@ -219,8 +207,7 @@ class DeleteTemplate:
         return self.template.lane
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchMachineSet:
+class PatchMachineSet(msgspec.Struct, frozen=True, kw_only=True):
     """A JSON patch that holds only if nothing else was written since the set was observed."""
 
     key: Key
@@ -229,8 +216,7 @@ class PatchMachineSet:
     because: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportMachineSet:
+class ReportMachineSet(msgspec.Struct, frozen=True, kw_only=True):
     """The status of the machine set's history."""
 
     key: Key
@@ -239,8 +225,7 @@ class ReportMachineSet:
     because: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteHistory:
+class DeleteHistory(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     uid: str
     because: str
@@ -250,8 +235,7 @@ class DeleteHistory:
         return "history", self.key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportConfiguration:
+class ReportConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """The status of a MachineConfiguration."""
 
     name: str

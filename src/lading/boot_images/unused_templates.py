@@ -5,8 +5,9 @@ What is not known is kept.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from lading.api.cluster_api import MachineTemplate, TemplateKey
 from lading.boot_images import clones, machine_specs, rules
@@ -22,8 +23,7 @@ from lading.boot_images.types import (
 from lading.kernel import conditions, planning
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Removals:
+class Removals(msgspec.Struct, frozen=True, kw_only=True):
     actions: tuple[MarkTemplate | DeleteTemplate, ...] = ()
     recheck_at: datetime | None = None
 

@@ -2,12 +2,12 @@
 
 import random
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from lading.cli import connection, options, running
 from lading.cli.connection import Target
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from lading.wiring.registries import CredentialSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
+class _Options(msgspec.Struct, frozen=True, kw_only=True):
     node_name: str
     host: "Host"
     settings: PinSettings

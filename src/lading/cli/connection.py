@@ -8,11 +8,11 @@ import functools
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection, NothingConfigured
@@ -31,8 +31,7 @@ def default_data() -> Path:
 DEFAULT_DATA = default_data()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: Path | None
     context: str
     namespace: str

@@ -3,7 +3,6 @@
 import random
 import socket
 import uuid
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -18,6 +17,7 @@ from lading.cli.prepull.settings import prepull_options
 from lading.cli.process import ServingProcess, process_options
 from lading.cli.prune.pruner_settings import pruner_options
 from lading.kernel.feature_gates import Gates
+from lading.kernel.values import replace
 from lading.loop.election import Timing
 from lading.prepull.types import PrePullSettings
 from lading.pruning.operator.types import PrunerSettings

@@ -1,10 +1,10 @@
 """`lading delete`: objects by kind and name, by labels, or those in files."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import msgspec
 
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
@@ -19,8 +19,7 @@ from lading.ports import kube
 from lading.ports.kube import Selection
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deleted:
+class Deleted(msgspec.Struct, frozen=True, kw_only=True):
     """What the command line asks to delete: named, selected, or described in files."""
 
     names: tuple[tuple[str, str], ...] = ()

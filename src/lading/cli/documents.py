@@ -6,7 +6,6 @@ and stops at limits that no manifest needs.
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import click
 import yaml
 
 from lading.kernel import quantities, yaml_text
+from lading.kernel.values import Redacted
 
 FILE_BYTES_MAX = 32 * 1024 * 1024
 VALUES_MAX = 1_000_000  # aliases count each time: a bomb of them ends here
@@ -31,13 +31,14 @@ class UnreadableDocument(click.ClickException):
     """The file is not YAML that describes objects; says where."""
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestSource:
+class ManifestSource(Redacted, frozen=True):
     """One object, where it came from, and the line of each of its values."""
+
+    shown = ("file", "content")
 
     file: str
     content: dict[str, Any]
-    lines: dict[FieldPath, int] = field(repr=False)
+    lines: dict[FieldPath, int]
 
     @property
     def api_version(self) -> str:

@@ -1,9 +1,9 @@
 """What an apply would do: the API server answers as if it had, and keeps nothing."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import click
+import msgspec
 
 from lading.adapters.kube.client import KubeClient
 from lading.cli import objects
@@ -22,8 +22,7 @@ force_conflicts_option = click.option(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """An object before and after, without what only the server writes."""
 
     name: str

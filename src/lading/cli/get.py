@@ -1,6 +1,5 @@
 """`lading get`: objects as the server's own table, or whole."""
 
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any, NoReturn
 
@@ -14,6 +13,7 @@ from lading.cli.connection import Target
 from lading.cli.exit_codes import ExitCode
 from lading.cli.server_tables import Asked
 from lading.kernel.objects import Resource
+from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.kube import Selection
 

@@ -3,7 +3,6 @@
 Importing all of them would make `lading --help` slow.
 """
 
-import difflib
 import gc
 import importlib
 from collections.abc import Mapping
@@ -53,6 +52,8 @@ class LazyGroup(click.Group):
     def _suggestion(self, word: str) -> str:
         if word == "help":
             return "; use --help"
+        import difflib  # only a mistyped command needs it
+
         close = difflib.get_close_matches(word, self._helps)
         return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 

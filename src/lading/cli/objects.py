@@ -1,10 +1,10 @@
 """The objects of a cluster that the command line or a file names."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from lading.adapters.kube.discovery import Catalogue
 from lading.cli.connection import Target
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from lading.cli.documents import ManifestSource  # with it comes a YAML parser
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectName:
+class ObjectName(msgspec.Struct, frozen=True, kw_only=True):
     resource: Resource[dict[str, Any]]
     name: str
     namespace: str

@@ -1,6 +1,5 @@
 """How commands print: plain columns for people, JSON and YAML for programs."""
 
-import json
 import os
 import re
 import shutil
@@ -43,8 +42,10 @@ def form_option(*, default: Format, forms: Iterable[Format] = Format) -> Decorat
 
 
 def document(value: Any, output: Format) -> str:
+    import json  # slow to load, and most answers are tables
+
     if output is Format.YAML:
-        import yaml  # slow to load, and most answers are tables
+        import yaml
 
         plain = msgspec.to_builtins(value)  # YAML has no words for enumerations and tuples
         is_harmless = not _UNPRINTABLE.search(json.dumps(plain, ensure_ascii=False))

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ from lading.adapters.kube import requests
 from lading.adapters.kube.client import KubeClient
 from lading.cli import output
 from lading.kernel.objects import Resource
+from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.http import Request
 from lading.ports.kube import EventType, Selection
@@ -22,8 +22,7 @@ Table = dict[str, Any]
 OnMissing = Callable[[kube.NotFound], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The objects of one kind, or those that are named."""
 
     resource: Resource[dict[str, Any]]
@@ -71,15 +70,14 @@ async def follow(client: KubeClient, asked: Asked, *, wide: bool) -> AsyncGenera
             table = await _listed(client, asked)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _View:
+class _View(msgspec.Struct, frozen=True, kw_only=True):
     """What was shown of each object, by its resource version."""
 
     asked: Asked
     wide: bool
     columns: int | None
     widths: list[int]
-    shown: dict[tuple[str, str], str] = field(default_factory=dict)
+    shown: dict[tuple[str, str], str] = {}
 
     def read_again(self, table: Table) -> Iterator[str]:
         """The lines that are new, and those of objects that are gone."""

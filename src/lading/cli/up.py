@@ -1,7 +1,6 @@
 """`lading up`: a whole cluster in this process, until Ctrl-C."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,6 +10,7 @@ from lading.cli.feature_gates import feature_gates_option
 from lading.cli.prepull.settings import prepull_image_option
 from lading.kernel.errors import Malformed
 from lading.kernel.feature_gates import Gates
+from lading.kernel.values import replace
 from lading.prepull.types import DefaultImage, PrePullSettings
 from lading.servers.registry.core import DEFAULT_LIMITS
 from lading.servers.registry.usage import GIB

@@ -8,7 +8,6 @@ import contextlib
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
@@ -45,8 +44,7 @@ _TOKEN = "in-memory"  # the server is in this process and has no socket
 _PATH_STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidationProblem:
+class ValidationProblem(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     line: int
     field: str

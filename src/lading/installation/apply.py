@@ -1,8 +1,9 @@
 """Reads what is installed, applies what the plan says, and waits until it is served."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition
 from lading.api.definitions import Definition
@@ -29,8 +30,7 @@ class InstallationOutcome(StrEnum):
     UNCHANGED = "unchanged"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstalledDefinitions:
+class InstalledDefinitions(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: Mapping[str, InstallationOutcome]
     """By name, for each definition that was applied."""
     foreign: tuple[str, ...]

@@ -1,15 +1,15 @@
 """Which definitions to install. One that another owner installed is never replaced."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.api.apiextensions import CustomResourceDefinition
 from lading.api.definitions import OWNER, OWNER_LABEL, Definition
 from lading.kernel.planning import Plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplyDefinition:
+class ApplyDefinition(msgspec.Struct, frozen=True, kw_only=True):
     definition: Definition
     is_upgrade: bool
     """The cluster has it, and it is ours: only then may fields of other writers be replaced."""
@@ -20,8 +20,7 @@ class ApplyDefinition:
         return self.definition.name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstallationPlan(Plan):
+class InstallationPlan(Plan, frozen=True, kw_only=True):
     foreign: tuple[str, ...] = ()
     """A sentence for each kind that belongs to another owner."""
 

@@ -3,13 +3,12 @@
 Chance comes in as a number: a random one, or one that is always the same for a node.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 DOUBLINGS_MAX = 32  # keeps the power small; every cap is reached long before
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backoff:
+class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     seconds_min: float
     seconds_max: float
     jitter_fraction: float = 0.5

@@ -9,11 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-import msgspec
-
 from lading.kernel import texts
 from lading.kernel.fields import Field
 from lading.kernel.objects import Model
+from lading.kernel.values import replace
 
 
 class Truth(StrEnum):
@@ -66,7 +65,7 @@ def with_condition(
     by_type = {condition.type: condition for condition in conditions}
     old = by_type.get(new.type)
     kept_time = old.last_transition_time if old and old.status is new.status else ""
-    by_type[new.type] = msgspec.structs.replace(
+    by_type[new.type] = replace(
         new,
         message=texts.bounded_text(new.message),
         last_transition_time=kept_time or timestamp(now),
@@ -80,7 +79,7 @@ def with_conditions(
     """The same for several conditions about one generation of the object."""
     found = tuple(conditions)
     for condition in new:
-        about = msgspec.structs.replace(condition, observed_generation=generation)
+        about = replace(condition, observed_generation=generation)
         found = with_condition(found, about, now=now)
     return found
 

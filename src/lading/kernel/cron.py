@@ -6,8 +6,9 @@ change to summer time leaves out is skipped, a time that comes twice is due twic
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+
+import msgspec
 
 from lading.kernel import durations
 from lading.kernel.errors import Malformed
@@ -28,8 +29,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")  # what fits into 64 bits
 _MINUTE = timedelta(minutes=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Field:
+class _Field(msgspec.Struct, frozen=True, kw_only=True):
     first: int
     last: int
     names: tuple[str, ...] = ()
@@ -55,16 +55,14 @@ class _Wrong(ValueError):
     """A part of a schedule that means nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Times:
+class _Times(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of one field, and whether the field is a star."""
 
     numbers: frozenset[int]
     is_any: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldSchedule:
+class FieldSchedule(msgspec.Struct, frozen=True, kw_only=True):
     minutes: frozenset[int]
     hours: frozenset[int]
     days: _Times
@@ -96,8 +94,7 @@ class FieldSchedule:
         return all(fits) if self.days.is_any or self.weekdays.is_any else any(fits)
 
 
-@dataclass(frozen=True, slots=True)
-class EverySchedule:
+class EverySchedule(msgspec.Struct, frozen=True):
     """`@every 1h30m`, counted from the last time."""
 
     delay: timedelta

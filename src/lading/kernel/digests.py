@@ -2,8 +2,9 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import Self
+
+import msgspec
 
 from lading.kernel.errors import Malformed
 
@@ -11,8 +12,7 @@ HEX_LENGTH_BY_ALGORITHM = {"sha256": 64, "sha512": 128}
 _LOWER_HEX = re.compile(r"[0-9a-f]+")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Digest:
+class Digest(msgspec.Struct, frozen=True, order=True):
     """An algorithm that we can verify, and the hash in lower-case hexadecimal."""
 
     algorithm: str

@@ -4,15 +4,15 @@ Each feature declares its gate as a value; which gates there are is for the call
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.kernel.errors import Malformed
 
 _TRUTHS = {"true": True, "false": False}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     default: bool
     off: str

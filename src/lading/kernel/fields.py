@@ -4,20 +4,19 @@ A field is written `Annotated[type, Field("what it means", ...)]`. Decoding igno
 server is the judge of what is valid, and readers must cope with what it let in.
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """A CEL rule and what a user reads when it does not hold."""
 
     rule: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """What the schema says about a field beyond its Python type."""
 
     description: str

@@ -7,15 +7,15 @@ Origin, and reach a server by an address or by a name that was given to it.
 
 import ipaddress
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 from urllib.parse import urlsplit
+
+import msgspec
 
 LOOPBACK_NAMES = ("localhost", ".localhost")
 
 
-@dataclass(frozen=True, slots=True)
-class HostGuard:
+class HostGuard(msgspec.Struct, frozen=True):
     """Lets IP addresses pass, and these names; one that begins with a dot is a whole domain."""
 
     names: tuple[str, ...]

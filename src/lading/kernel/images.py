@@ -1,7 +1,8 @@
 """An image as it is wanted on a node, and what it is made of on a platform."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 
 class ImageKey(NamedTuple):
@@ -30,8 +31,7 @@ class Layer(NamedTuple):
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
+class Resolution(msgspec.Struct, frozen=True, kw_only=True):
     """What an image means on a platform: its manifest, and the layers that it brings."""
 
     manifest: str

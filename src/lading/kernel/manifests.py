@@ -5,7 +5,6 @@ chosen: which entry of an index fits a machine is decided by `platforms`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -36,8 +35,7 @@ INDEX_TYPES = (OCI_INDEX, DOCKER_LIST)
 KNOWN_TYPES = (*MANIFEST_TYPES, *INDEX_TYPES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Descriptor:
+class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     """The name, type and size of a piece of content."""
 
     media_type: str
@@ -47,8 +45,7 @@ class Descriptor:
     artifact_type: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageManifest:
+class ImageManifest(msgspec.Struct, frozen=True, kw_only=True):
     """One image for one platform, or an artifact of the same shape."""
 
     media_type: str
@@ -56,26 +53,24 @@ class ImageManifest:
     layers: tuple[Descriptor, ...]
     subject: Descriptor | None = None
     artifact_type: str = ""
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = {}
 
     @property
     def blobs(self) -> tuple[Descriptor, ...]:
         return (self.config, *self.layers)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Index:
+class Index(msgspec.Struct, frozen=True, kw_only=True):
     """A list of manifests, usually one for each platform."""
 
     media_type: str
     manifests: tuple[Descriptor, ...]
     subject: Descriptor | None = None
     artifact_type: str = ""
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageConfig:
+class ImageConfig(msgspec.Struct, frozen=True, kw_only=True):
     platform: Platform
     user: str
 

@@ -5,7 +5,6 @@ while decoding. That is why a struct is never sent back whole: writes are patche
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -123,8 +122,7 @@ class Key(NamedTuple):
 T = TypeVar("T", covariant=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resource(Generic[T]):
+class Resource(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """One served kind: its names, its scope, and the type that its objects are decoded into."""
 
     group: str

@@ -5,8 +5,9 @@ rarely. Changes of state come in bursts; what comes after a burst is written eve
 state that flips all the time floods no one and no one waits long for news.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from lading.kernel import planning
 
@@ -15,8 +16,7 @@ Writes = tuple[datetime, ...]
 WRITES_KEPT = 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pacing:
+class Pacing(msgspec.Struct, frozen=True, kw_only=True):
     progress_interval: timedelta
     state_interval: timedelta
     burst: int
@@ -39,8 +39,7 @@ class Pacing:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetPacing:
+class FleetPacing(msgspec.Struct, frozen=True, kw_only=True):
     """For the status of an object that every agent watches: a write is sent to the whole fleet.
 
     Progress is reported the more rarely the more nodes there are (docs/adr/0005).

@@ -5,9 +5,10 @@ files and the simulator. The next observation shows what an action did.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
+
+import msgspec
 
 
 class Action(Protocol):
@@ -24,8 +25,7 @@ class Action(Protocol):
     def lane(self) -> Hashable: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     actions: tuple[Action, ...] = ()
     recheck_at: datetime | None = None
 

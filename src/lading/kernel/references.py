@@ -5,11 +5,13 @@ is the one place that fills in Docker Hub, for text that a person or the kubelet
 """
 
 import re
-from dataclasses import dataclass, replace
+
+import msgspec
 
 from lading.kernel import digests
 from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
+from lading.kernel.values import replace
 
 REFERENCE_CHARACTERS_MAX = 4096
 # Registries and runtimes refuse a longer name, host included.
@@ -32,8 +34,7 @@ _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 PORT_MAX = 65535
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Reference:
+class Reference(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """A parsed reference; `registry` is None when the text named none."""
 
     registry: str | None

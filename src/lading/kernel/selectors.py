@@ -6,9 +6,10 @@ is for the caller to say, because the APIs differ in that.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Self
+
+import msgspec
 
 from lading.kernel.errors import Malformed
 from lading.kernel.fields import Field
@@ -52,8 +53,7 @@ class LabelSelector(Model, frozen=True, kw_only=True):
     ] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     key: str
     operator: Operator
     values: frozenset[str] = frozenset()
@@ -85,8 +85,7 @@ class Requirement:
                 return f"!{self.key}"
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(msgspec.Struct, frozen=True):
     """A conjunction of requirements; with none of them it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()

@@ -10,9 +10,9 @@ step, because a process that was paused runs for a moment before it can be stopp
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
+import msgspec
 import structlog
 
 from lading.loop import tasks
@@ -34,8 +34,7 @@ class LeadershipLost(Exception):
     """The lease could not be kept; the work was cancelled."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """The defaults are client-go's. The gap between the first two is the time to stop in."""
 
     lease_seconds: int = 15

@@ -4,7 +4,6 @@ A record is what makes two events the same; a series is how often it was seen.
 """
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -25,8 +24,7 @@ class Severity(StrEnum):
     WARNING = "Warning"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRecord:
+class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What makes two events the same."""
 
     regarding: ObjectReference
@@ -40,8 +38,7 @@ class EventRecord:
         return self.regarding.namespace or CLUSTER_SCOPED_NAMESPACE
 
 
-@dataclass(slots=True, kw_only=True)
-class Series:
+class Series(msgspec.Struct, kw_only=True):
     """How often a record was seen; the only thing here that changes."""
 
     first_at: datetime

@@ -8,14 +8,16 @@ are served, and gets everything that it needs in one context.
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
 
 from lading.api.definitions import Definition
 from lading.api.rbac import READ, Process, Right
 from lading.kernel.feature_gates import Gate, Gates
 from lading.kernel.images import ImageKey
 from lading.kernel.objects import Object, Resource
+from lading.kernel.values import replace
 from lading.loop.controller import WORKERS, Controller, Reconcile
 from lading.loop.election import Elector
 from lading.loop.informer import Informers
@@ -36,8 +38,7 @@ S = TypeVar("S")
 T = TypeVar("T", bound=Object)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """A kind that a part reads. It needs one of the versions; the first one served is used."""
 
     resource: Resource[Any]
@@ -68,22 +69,20 @@ class Runnable(Protocol):
     async def run(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(msgspec.Struct, frozen=True, kw_only=True):
     """What a part runs."""
 
     controllers: tuple[Runnable, ...] = ()
     """Run only while leading, where there is an election."""
     support: tuple[Runnable, ...] = ()
     """Run always."""
-    pages: Mapping[str, Page] = field(default_factory=dict)
+    pages: Mapping[str, Page] = {}
     """By path, beside /metrics."""
     pool_facts: PoolContributor | None = None
     """What it knows about pools; only of a part that contributes to their status."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a part gets from its process."""
 
     kube: Kube
@@ -98,9 +97,9 @@ class Context:
     settings: tuple[object, ...] = ()
     """Settings of the process, of any feature: each finds its own by type."""
     elector: Elector | None = None
-    served: Mapping[Kind, Resource[Any]] = field(default_factory=dict)
+    served: Mapping[Kind, Resource[Any]] = {}
     """The resource in the version that is served, for each kind that the part reads."""
-    pools: PoolContributions = field(default_factory=PoolContributions)
+    pools: PoolContributions = msgspec.field(default_factory=PoolContributions)
     """What all parts know about pools, for the one writer of their status."""
 
     def setting(self, type_: type[S]) -> S | None:
@@ -128,8 +127,7 @@ class Context:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentContext(Context):
+class AgentContext(Context, frozen=True, kw_only=True):
     """What a part gets on a node in addition."""
 
     node_name: str
@@ -146,8 +144,7 @@ class AgentContext(Context):
 C = TypeVar("C", bound=Context)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part(Generic[C]):
+class Part(msgspec.Struct, Generic[C], frozen=True, kw_only=True):
     """What a feature does in one process."""
 
     open: Callable[[C], AbstractAsyncContextManager[Work]]
@@ -176,8 +173,7 @@ class Part(Generic[C]):
         yield from self.rights
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Feature:
+class Feature(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     gate: Gate | None
     """None for what is always on and serves the others: that it waits for kinds is no news."""

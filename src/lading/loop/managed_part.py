@@ -8,9 +8,9 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import structlog
 
 from lading.kernel.backoff import Backoff
@@ -28,8 +28,7 @@ log = structlog.get_logger(__name__)
 Served = Mapping[Kind, Resource[Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundKinds:
+class FoundKinds(msgspec.Struct, frozen=True, kw_only=True):
     served: Served
     missing: tuple[str, ...]
     """What is not served in a version that will do, one sentence each."""

@@ -8,8 +8,9 @@ released, then the rest stops. Nothing that was started outlives `run`.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from itertools import chain
+
+import msgspec
 
 from lading.loop.election import Elector
 from lading.loop.feature import Page, Runnable
@@ -24,8 +25,7 @@ async def _report_nothing(name: str, missing: tuple[str, ...]) -> None:
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manager:
+class Manager(msgspec.Struct, frozen=True, kw_only=True):
     informers: Informers
     parts: tuple[ManagedPart, ...]
     support: tuple[Runnable, ...] = ()

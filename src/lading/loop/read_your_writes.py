@@ -7,8 +7,9 @@ earlier one, and would never seem to catch up.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 from lading.kernel.objects import Key, Object
 from lading.loop.informer import Informer
@@ -18,8 +19,7 @@ T = TypeVar("T", bound=Object)
 EXPIRY_SECONDS = 30.0  # a watch lags by less; if not, a write is repeated, which is harmless
 
 
-@dataclass(frozen=True, slots=True)
-class _Write(Generic[T]):
+class _Write(msgspec.Struct, Generic[T], frozen=True):
     object: T
     expires_at: float
     """On the monotonic clock."""

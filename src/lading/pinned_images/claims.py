@@ -17,6 +17,7 @@ from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNodeStatus,
     NodePinnedImageSet,
 )
+from lading.kernel.values import replace
 
 ANNOTATION = "lading.dev/pinned-image-sets"
 
@@ -49,7 +50,7 @@ def reported(node: MachineConfigNode) -> tuple[NodePinnedImageSet, ...]:
     claims = held(node)
     listed = node.status.pinned_image_sets
     names = {entry.name for entry in listed}
-    entries = [msgspec.structs.replace(entry, uid=claims[entry.name].uid) for entry in listed]
+    entries = [replace(entry, uid=claims[entry.name].uid) for entry in listed]
     entries += [_entry(name, claim) for name, claim in claims.items() if name not in names]
     return tuple(sorted(entries, key=lambda entry: entry.name))
 
@@ -60,7 +61,7 @@ def listed(
     """Those that go into the status, by name: of too many, what is not done comes first."""
     urgent = sorted(entries, key=lambda entry: (is_done(entry), entry.name))
     kept = sorted(urgent[: group.SETS_PER_NODE_MAX], key=lambda entry: entry.name)
-    return tuple(kept if with_uid else (msgspec.structs.replace(one, uid="") for one in kept))
+    return tuple(kept if with_uid else (replace(one, uid="") for one in kept))
 
 
 def annotation(entries: Iterable[NodePinnedImageSet], stored: MachineConfigNodeStatus) -> str:

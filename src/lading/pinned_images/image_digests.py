@@ -6,7 +6,8 @@ resolved stops no other.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.pinned_image_set import IMAGES_PER_SET_MAX
@@ -24,8 +25,7 @@ class _Unusable(Exception):
     """The registry answered, and no set can have the image."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unresolved:
+class Unresolved(msgspec.Struct, frozen=True, kw_only=True):
     image: str
     found_in: str
     reason: str
@@ -35,8 +35,7 @@ class Unresolved:
         return f"{self.image}{place}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageDigests:
+class ImageDigests(msgspec.Struct, frozen=True, kw_only=True):
     names: frozenset[str]
     """`repository@digest`, as the API takes them."""
     unresolved: tuple[Unresolved, ...]

@@ -5,8 +5,8 @@ here, and one that the agent does not know in this generation stays as it is.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
+from lading.kernel.values import replace
 from lading.pinned_images.progress import Progress, SetProgress, SetState
 from lading.pinned_images.rows import Row, RowState
 

@@ -33,7 +33,7 @@ class _Tag(msgspec.Struct, rename={"source": "from"}):
 
 
 class _Spec(msgspec.Struct):
-    tags: list[_Tag] = msgspec.field(default_factory=list)
+    tags: list[_Tag] = []
 
 
 class _ImageStream(msgspec.Struct):

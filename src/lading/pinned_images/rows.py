@@ -7,8 +7,9 @@ still knows how many there must be.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNode,
@@ -38,8 +39,7 @@ class RowState(StrEnum):
     """No node gets the set."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     """Empty in the row of a set as a whole."""
     pool: str
@@ -79,8 +79,7 @@ class Row:
         return bool(self.detail) and self.state is not RowState.PINNED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowChoice:
+class RowChoice(msgspec.Struct, frozen=True, kw_only=True):
     """The sets and nodes that are asked for; none means all."""
 
     sets: frozenset[str] = frozenset()
@@ -94,8 +93,7 @@ class RowChoice:
 ALL = RowChoice()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeThatHolds:
+class NodeThatHolds(msgspec.Struct, frozen=True, kw_only=True):
     """A node that must hold a set."""
 
     node: str

@@ -5,7 +5,8 @@ have finished count no more.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.api.core import Pod
 
@@ -13,8 +14,7 @@ _FINISHED = ("Succeeded", "Failed")
 _NO_DIGEST = "the runtime reports no digest for it: {image_id}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningImage:
+class RunningImage(msgspec.Struct, frozen=True, kw_only=True):
     image: str
     found_in: str
     problem: str = ""

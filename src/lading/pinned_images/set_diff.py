@@ -1,8 +1,9 @@
 """What an edit of sets would add to their nodes and free there, image by image. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.images import ImageKey, Layer, Resolution
@@ -23,8 +24,7 @@ class StillPinned(NamedTuple):
     by_sets: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetDiff:
+class SetDiff(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     is_new: bool
     added: tuple[PinnedFor, ...]

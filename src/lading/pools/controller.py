@@ -1,8 +1,9 @@
 """Wires the one writer of the status of pools over the facts of all features."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.kernel.objects import Key
@@ -69,8 +70,7 @@ class PoolStatusReconciler(ObjectReconciler[MachineConfigPool, ObservedPool | No
         self.status_written(written.key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolStatusWriter:
+class PoolStatusWriter(msgspec.Struct, frozen=True, kw_only=True):
     """The controller, which begins when every feature has its facts or is known to wait."""
 
     controller: Controller

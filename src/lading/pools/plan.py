@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-import msgspec
-
 from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPoolStatus,
     PoolSynchronizerStatus,
@@ -12,6 +10,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.pools.reasons import PoolConditionType, PoolEventReason, PoolReason
 from lading.pools.types import FIELD_MANAGER, ObservedPool, RecordPoolEvent, WritePoolStatus
 from lading.ports.pools import PoolFacts
@@ -51,7 +50,7 @@ def pool_status(observed: ObservedPool, now: datetime) -> MachineConfigPoolStatu
     dropped = observed.pool.metadata.applied_condition_types(FIELD_MANAGER) - {
         one.type for one in new
     }
-    return msgspec.structs.replace(
+    return replace(
         last,
         pool_synchronizers_status=tuple(
             _with_applied_generation(one, last, observed.generation)
@@ -100,7 +99,7 @@ def _with_applied_generation(
         applied = generation
     elif applied > generation:
         applied = 0  # of another pool of the same name
-    return msgspec.structs.replace(new, observed_generation=applied)
+    return replace(new, observed_generation=applied)
 
 
 def _events(

@@ -1,7 +1,8 @@
 """What the status of a pool is planned from, and the actions of that plan. Frozen data only."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPool,
@@ -14,15 +15,13 @@ from lading.ports.pools import PoolFacts
 FIELD_MANAGER = "lading-pools"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolSettings:
+class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
     facts_debounce_seconds: float = 0.5
     """Many nodes report close together."""
     status_pacing: FleetPacing = FLEET_PACING
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedPool:
+class ObservedPool(msgspec.Struct, frozen=True, kw_only=True):
     pool: MachineConfigPool
     generation: int
     """That the facts are about; the pool may be newer, by a write of ours."""
@@ -32,8 +31,7 @@ class ObservedPool:
     settings: PoolSettings = PoolSettings()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WritePoolStatus:
+class WritePoolStatus(msgspec.Struct, frozen=True, kw_only=True):
     pool: str
     status: MachineConfigPoolStatus
     conditions: frozenset[str]
@@ -42,8 +40,7 @@ class WritePoolStatus:
     lane: Hashable = "status"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordPoolEvent:
+class RecordPoolEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Follows the status: while that cannot be written, the same would be recorded each time."""
 
     pool: str

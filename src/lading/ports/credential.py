@@ -1,17 +1,18 @@
 """How to authenticate to a registry: for the registry client, and for runtimes that pull."""
 
-from dataclasses import dataclass, field
+from lading.kernel.values import Redacted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credential:
+class Credential(Redacted, frozen=True, kw_only=True):
     """How to authenticate to one registry; secrets never appear in its text."""
 
+    shown = ("username", "server_address")
+
     username: str = ""
-    password: str = field(default="", repr=False)
-    identity_token: str = field(default="", repr=False)
+    password: str = ""
+    identity_token: str = ""
     """An OAuth2 refresh token that is exchanged for access tokens."""
-    registry_token: str = field(default="", repr=False)
+    registry_token: str = ""
     """A bearer token that is sent as it is."""
     server_address: str = ""
     """The one server that may see it, as `https://registry.example.com`; empty for no limit."""

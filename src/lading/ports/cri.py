@@ -18,9 +18,10 @@ CriError                      the runtime refused, or was not reached
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
+
+import msgspec
 
 from lading.ports.credential import Credential
 
@@ -90,8 +91,7 @@ class CannotPin(CriError):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageSpec:
+class ImageSpec(msgspec.Struct, frozen=True, kw_only=True):
     """How a caller names an image: by tag, digest or ID, for one runtime handler.
 
     The empty handler is the default one and behaves as if handlers did not exist.
@@ -99,13 +99,12 @@ class ImageSpec:
 
     image: str
     runtime_handler: str = ""
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = {}
     user_specified_image: str = ""
     """The name that a person gave, where we chose the manifest; empty: `image` is that name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
+class Image(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     size_bytes: int
     repo_tags: tuple[str, ...] = ()
@@ -114,27 +113,24 @@ class Image:
     username: str = ""
     pinned: bool = False
     runtime_handler: str = ""
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
+class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     """An image with what the runtime reports about it beyond the contract; values are JSON text."""
 
     image: Image
     info: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilesystemUsage:
+class FilesystemUsage(msgspec.Struct, frozen=True, kw_only=True):
     mountpoint: str
     used_bytes: int
     inodes_used: int
     measured_at_nanoseconds: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filesystems:
+class Filesystems(msgspec.Struct, frozen=True, kw_only=True):
     """One entry per snapshotter or storage root: a caller who wants the total adds them up."""
 
     images: tuple[FilesystemUsage, ...]
@@ -148,8 +144,7 @@ class ContainerState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
+class Container(msgspec.Struct, frozen=True, kw_only=True):
     """A container, running or not, and every image that it keeps in use."""
 
     id: str
@@ -161,22 +156,19 @@ class Container:
     image_volumes: tuple[ImageSpec, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeVersion:
+class RuntimeVersion(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     version: str
     api_version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeHandler:
+class RuntimeHandler(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     recursive_read_only_mounts: bool = False
     user_namespaces: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeStatus:
+class RuntimeStatus(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool
     network_ready: bool
     handlers: tuple[RuntimeHandler, ...] = ()
@@ -208,8 +200,7 @@ class Cri(Protocol):
     async def containers(self) -> tuple[Container, ...]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pin:
+class Pin(msgspec.Struct, frozen=True, kw_only=True):
     """One image that the node must keep, and the sets that want it kept."""
 
     image: str
@@ -220,8 +211,7 @@ class Pin:
     """Sorted names of the sets; never empty."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedPin:
+class RecordedPin(msgspec.Struct, frozen=True, kw_only=True):
     """A pin of ours as the node records it, and whether the runtime reports it as in force."""
 
     pin: Pin

@@ -1,11 +1,11 @@
 """How much space a file system has."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
+
+class Space(msgspec.Struct, frozen=True, kw_only=True):
     capacity_bytes: int
     available_bytes: int
     """What an ordinary process may still write."""

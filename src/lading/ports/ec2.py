@@ -3,16 +3,16 @@
 Ec2Error      EC2 could not be asked, or refused to answer
 """
 
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 
 class Ec2Error(Exception):
     """One sentence for people; it holds no credential."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ami:
+class Ami(msgspec.Struct, frozen=True, kw_only=True):
     """A machine image of one region."""
 
     id: str

@@ -5,24 +5,23 @@ embedded server's own core. Clients cannot tell the difference.
 """
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     """Header names in lower case."""
     body: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(msgspec.Struct, frozen=True, kw_only=True):
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     """Header names in lower case."""
     body: bytes | AsyncIterator[bytes] = b""
     """Whole, or a stream (a watch) that its reader closes with `aclose`."""

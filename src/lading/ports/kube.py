@@ -14,9 +14,10 @@ KubeError                 the API server refused, or could not be reached
 """
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
 
 from lading.kernel.objects import Model, Resource
 
@@ -110,8 +111,7 @@ class PatchType(StrEnum):
     STRATEGIC = "application/strategic-merge-patch+json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchEvent(Generic[T]):
+class WatchEvent(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """One change. A bookmark is only a revision: its object is None."""
 
     type: EventType
@@ -120,16 +120,14 @@ class WatchEvent(Generic[T]):
     initial_events_end: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page(Generic[T]):
+class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     items: tuple[T, ...]
     resource_version: str
     continue_token: str = ""
     remaining_item_count: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """Which objects of a resource: one namespace or all, and what they must carry."""
 
     namespace: str = ""

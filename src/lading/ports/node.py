@@ -1,8 +1,9 @@
 """One node as features see it: container runtime, registries, disk, kubelet and state directory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from lading.kernel.platforms import Platform
 from lading.ports.cri import Cri, Pins
@@ -36,14 +37,12 @@ class StateDirectory(Protocol):
     def journal(self, name: str) -> Journal: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRuntime:
+class NodeRuntime(msgspec.Struct, frozen=True, kw_only=True):
     cri: Cri
     pins: Pins
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeParts:
+class NodeParts(msgspec.Struct, frozen=True, kw_only=True):
     """What one node consists of, whether it is this machine or an embedded one."""
 
     runtime: NodeRuntime

@@ -5,7 +5,8 @@ index does not declare the platform, the image's own configuration decides. Fetc
 """
 
 import asyncio
-from dataclasses import dataclass, replace
+
+import msgspec
 
 from lading.kernel import manifests, platforms
 from lading.kernel.digests import Digest
@@ -13,14 +14,14 @@ from lading.kernel.images import Layer, Resolution
 from lading.kernel.manifests import ImageManifest
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports.registry import MalformedAnswer, Manifest, NoMatchingPlatform, Registry, TooLarge
 
 INDEX_DEPTH_MAX = 3
 LAYERS_MAX = 500  # what overlayfs takes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlatformImage:
+class PlatformImage(msgspec.Struct, frozen=True, kw_only=True):
     """The manifests that were walked, the last one being the image's."""
 
     walked: tuple[Manifest, ...]

@@ -1,14 +1,14 @@
 """What a feature tells the one writer of a pool's status, and how it is asked for it."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from lading.api.machineconfiguration.machine_config_pool import PoolSynchronizerStatus
 from lading.kernel.conditions import Condition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolFacts:
+class PoolFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What one feature knows about a pool. The one writer of its status combines them all."""
 
     synchronizers: tuple[PoolSynchronizerStatus, ...] = ()

@@ -19,8 +19,9 @@ RegistryError             a registry or its connection failed; names the registr
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
@@ -103,8 +104,7 @@ class Unsupported(RegistryError):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The exact bytes of a manifest or index; `digest` was computed from them."""
 
     media_type: str

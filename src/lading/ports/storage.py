@@ -14,7 +14,6 @@ StorageError              the storage or the connection to it failed; names the 
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -66,13 +65,11 @@ class StoredObject(msgspec.Struct, frozen=True, gc=False):
     """Of the content, for a conditional `put`; empty where the storage has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnlyNew:
+class OnlyNew(msgspec.Struct, frozen=True):
     """The condition of a `put` that creates an object and replaces none."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnlyVersion:
+class OnlyVersion(msgspec.Struct, frozen=True):
     """The condition of a `put` that replaces exactly this version."""
 
     version: str

@@ -1,9 +1,10 @@
 """Wires the reconciler of the Setting, the list, the DaemonSet and its pods."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from lading.api.apps import DAEMON_SETS, DaemonSet
 from lading.api.core import NODES, PODS, Node, Pod
@@ -46,8 +47,7 @@ DAEMON_SET, STATUS = "prepull-daemon-set", "prepull-images"
 EVENT_ACTION = "HoldImages"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrePullCaches:
+class PrePullCaches(msgspec.Struct, frozen=True, kw_only=True):
     images: Informer[Image]
     settings: Informer[Setting]
     daemon_sets: Informer[DaemonSet]

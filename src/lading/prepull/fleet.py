@@ -6,12 +6,12 @@ event loop gets its turn; many changes of a node close together cost one look.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from lading.api.core import Node, Pod
 from lading.kernel import planning
 from lading.kernel.objects import Key
+from lading.kernel.values import replace
 from lading.loop.informer import Informer
 from lading.ports.clock import Clock
 from lading.prepull import nodes

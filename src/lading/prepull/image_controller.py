@@ -1,11 +1,11 @@
 """Wires the reconciler that writes the status of Images."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from lading.api.longhorn import Image, ImageState
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.loop import pipeline
 from lading.loop.reconciler import ObjectReconciler
 from lading.loop.recorder import EventRecorder

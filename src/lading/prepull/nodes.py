@@ -1,8 +1,9 @@
 """What one worker node holds and what goes wrong there, from its Node and its pods. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from lading.api.core import Node, Pod
 from lading.kernel import node_affinity
@@ -23,8 +24,7 @@ MISSING_PREFIX = "missing: "
 """Begins the message of condition ImagesPresent; the names of the containers follow."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpectedDaemonSet:
+class ExpectedDaemonSet(msgspec.Struct, frozen=True, kw_only=True):
     """The DaemonSet as it is."""
 
     uid: str = ""

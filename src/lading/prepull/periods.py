@@ -1,15 +1,15 @@
 """How long pre-pulling waits, as one value that tests can change."""
 
-from dataclasses import dataclass
 from datetime import timedelta
+
+import msgspec
 
 from lading.kernel.backoff import Backoff
 
 _REPULL = Backoff(seconds_min=15, seconds_max=600, jitter_fraction=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrePullPeriods:
+class PrePullPeriods(msgspec.Struct, frozen=True, kw_only=True):
     """No option sets these."""
 
     roll_out_debounce_seconds: float = 0.3

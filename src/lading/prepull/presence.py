@@ -7,8 +7,9 @@ something only in a list that is shorter.
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from lading.api.core import ContainerStatus, ListedNode
 from lading.kernel import references
@@ -18,8 +19,7 @@ IMAGES_MAX = 50  # the default of the kubelet's nodeStatusMaxImages
 NAMES_MAX = 5  # the kubelet's own limit
 
 
-@dataclass(frozen=True, slots=True)
-class ImageList:
+class ImageList(msgspec.Struct, frozen=True):
     """What one kubelet listed."""
 
     numbers: "array[int]"

@@ -7,7 +7,6 @@ decides about that.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
@@ -40,8 +39,7 @@ _STATES = {
 """What a problem with the Image itself makes of it; all others leave it deploying."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Verdict:
+class _Verdict(msgspec.Struct, frozen=True, kw_only=True):
     state: ImageState
     why: ImageReason
     message: str

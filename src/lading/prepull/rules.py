@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from lading.api.longhorn import SETTING_NAME, Image, Setting
 from lading.kernel import conditions, references
@@ -25,13 +26,12 @@ _VALUES = {"true": True, "false": False}
 _HASH_CHARACTERS = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cargo:
+class Cargo(msgspec.Struct, frozen=True, kw_only=True):
     """The images to hold, oldest Image first, and what is wrong with the others."""
 
     urls: tuple[str, ...] = ()
     owners: tuple[Image, ...] = ()
-    problems: Mapping[str, PrePullProblem] = field(default_factory=dict)
+    problems: Mapping[str, PrePullProblem] = {}
     """By the name of the Image."""
 
 

@@ -1,10 +1,11 @@
 """What plans about held images are made from, and their actions. Frozen data only."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 from lading.api.apps import DaemonSet
 from lading.api.longhorn import Image, ImageState, ImageStatus, Setting
@@ -29,16 +30,14 @@ DEFAULT_RESOURCES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DefaultImage:
+class DefaultImage(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of `--prepull-image NAME=URL`."""
 
     name: str
     url: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toleration:
+class Toleration(msgspec.Struct, frozen=True, kw_only=True):
     """An empty key tolerates every taint; an empty value, every value; an empty effect, all."""
 
     key: str = ""
@@ -46,8 +45,7 @@ class Toleration:
     effect: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wave:
+class Wave(msgspec.Struct, frozen=True, kw_only=True):
     """How many nodes may pull at once: a number, or a percentage of the worker nodes."""
 
     percent: int = 10
@@ -58,8 +56,7 @@ class Wave:
         return self.count or max(1, node_count * self.percent // 100)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrePullSettings:
+class PrePullSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What an administrator decides by options of the controller."""
 
     images: tuple[DefaultImage, ...] = ()
@@ -73,14 +70,14 @@ class PrePullSettings:
     wave: Wave = Wave()
     tolerations: tuple[Toleration, ...] = ()
     node_selector: tuple[tuple[str, str], ...] = ()
-    affinity: Mapping[str, Any] = field(default_factory=dict)
+    affinity: Mapping[str, Any] = {}
     priority_class: str = "lading-prepull"
-    resources: Mapping[str, Any] = field(default_factory=lambda: DEFAULT_RESOURCES)
+    resources: Mapping[str, Any] = msgspec.field(default_factory=lambda: DEFAULT_RESOURCES)
     user_id: int | None = 65532
     pull_secrets: tuple[str, ...] = ()
     quiet: timedelta = timedelta(seconds=3)
     """Images that are applied together come within this time of each other."""
-    periods: PrePullPeriods = field(default_factory=PrePullPeriods)
+    periods: PrePullPeriods = msgspec.field(default_factory=PrePullPeriods)
 
     @property
     def quiet_max(self) -> timedelta:
@@ -163,15 +160,13 @@ class EnabledBy(StrEnum):
     """The value is neither `true` nor `false`; nothing changes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enablement:
+class Enablement(msgspec.Struct, frozen=True, kw_only=True):
     is_on: bool
     by: EnabledBy
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """Why a container is not ready on a node."""
 
     why: ImageReason
@@ -180,8 +175,7 @@ class Fault:
     """When it was first seen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatedPod:
+class GatedPod(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that waits for its turn."""
 
     name: str
@@ -191,8 +185,7 @@ class GatedPod:
     """Whether its predecessor was not ready and is gone or goes now: it need not wait."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostImages:
+class LostImages(msgspec.Struct, frozen=True, kw_only=True):
     """A pod with a ready container, and the image of that container is gone from the node."""
 
     pod: str
@@ -201,13 +194,12 @@ class LostImages:
     containers: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRecord:
+class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One worker node: which containers are ready there, and what goes wrong."""
 
     is_ready: bool
     held: frozenset[str] = frozenset()
-    faults: Mapping[str, Fault] = field(default_factory=dict)
+    faults: Mapping[str, Fault] = {}
     is_pulling: bool = False
     gated: GatedPod | None = None
     lost: LostImages | None = None
@@ -219,8 +211,7 @@ class NodeRecord:
     """The template of a pod that was seen there not ready, and alone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RollOut:
+class RollOut(msgspec.Struct, frozen=True, kw_only=True):
     """How far the nodes are."""
 
     node_count: int = 0
@@ -230,16 +221,14 @@ class RollOut:
     lost: tuple[LostImages, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodDeletion:
+class PodDeletion(msgspec.Struct, frozen=True, kw_only=True):
     """When pods of a node were deleted so that their images are pulled again."""
 
     count: int
     last_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedPrePull:
+class ObservedPrePull(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one pass over the DaemonSet goes by."""
 
     namespace: str
@@ -257,35 +246,32 @@ class ObservedPrePull:
     hold_image: str = ""
     gate_is_on: bool = True
     roll_out: RollOut = RollOut()
-    deletions: Mapping[str, PodDeletion] = field(default_factory=dict)
+    deletions: Mapping[str, PodDeletion] = {}
     """By node."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrePullProblem:
+class PrePullProblem(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no container for an Image, or no DaemonSet."""
 
     why: ImageReason
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedImage:
+class ObservedImage(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the status of one Image goes by."""
 
     image: Image
     enablement: Enablement
     container: str = ""
     problem: PrePullProblem | None = None
-    nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
+    nodes: Mapping[str, NodeRecord] = {}
     owner_id: str = ""
     writes: Writes = ()
     states_written: frozenset[ImageState] = frozenset()
     """The states that this process wrote for this generation and template."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateImage:
+class CreateImage(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     listed: DefaultImage
@@ -296,8 +282,7 @@ class CreateImage:
         return ("image", self.name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteImage:
+class DeleteImage(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     uid: str
     because: str
@@ -307,23 +292,20 @@ class DeleteImage:
         return ("image", self.key.name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateSetting:
+class CreateSetting(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     value: str
     because: str
     lane: Hashable = "setting"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateDaemonSet:
+class CreateDaemonSet(msgspec.Struct, frozen=True, kw_only=True):
     body: Mapping[str, Any]
     because: str
     lane: Hashable = "daemon set"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplaceDaemonSet:
+class ReplaceDaemonSet(msgspec.Struct, frozen=True, kw_only=True):
     """Makes the DaemonSet what the body says; labels and annotations of others stay."""
 
     body: Mapping[str, Any]
@@ -332,16 +314,14 @@ class ReplaceDaemonSet:
     lane: Hashable = "daemon set"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteDaemonSet:
+class DeleteDaemonSet(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     uid: str
     because: str
     lane: Hashable = "daemon set"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PodAction:
+class _PodAction(msgspec.Struct, frozen=True, kw_only=True):
     """Pods are independent of each other."""
 
     key: Key
@@ -354,20 +334,17 @@ class _PodAction:
         return ("pod", self.key.name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveGate(_PodAction):
+class RemoveGate(_PodAction, frozen=True, kw_only=True):
     """The pod may be scheduled, and its node pulls."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeletePod(_PodAction):
+class DeletePod(_PodAction, frozen=True, kw_only=True):
     """The next pod of the node pulls what was lost."""
 
     containers: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteImageStatus:
+class WriteImageStatus(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     resource_version: str
     status: ImageStatus
@@ -375,8 +352,7 @@ class WriteImageStatus:
     lane: Hashable = "status"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordImageEvent:
+class RecordImageEvent(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     reason: ImageReason
     warning: bool

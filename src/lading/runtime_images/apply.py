@@ -3,10 +3,12 @@
 What it came to is a value: one image that cannot be removed does not stop the others.
 """
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+import msgspec
+
+from lading.kernel.values import replace
 from lading.ports import cri
 from lading.ports.cri import Cri, Image
 from lading.runtime_images import images, observe, rules
@@ -27,8 +29,7 @@ class RemovalOutcome(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Removal:
+class Removal(msgspec.Struct, frozen=True, kw_only=True):
     image: LocalImageId
     outcome: RemovalOutcome
     message: str

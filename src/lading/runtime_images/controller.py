@@ -7,13 +7,13 @@ shows what the kubelet would take by its own configuration.
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
 import structlog
 
 from lading.kernel.objects import Key
+from lading.kernel.values import replace
 from lading.loop import pipeline
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, CriError

@@ -6,8 +6,9 @@ class must name the digest, because the tag still means the host's image.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+import msgspec
 
 from lading.kernel import references
 from lading.kernel.platforms import Platform
@@ -40,17 +41,15 @@ class Delivery(StrEnum):
     """The runtime ignores handlers and no guest platform is declared: it is the host's image."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     image: str
     runtime_handler: str = ""
     pull_policy: PullPolicy = PullPolicy.IF_NOT_PRESENT
     credential: Credential | None = None
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ensured:
+class Ensured(msgspec.Struct, frozen=True, kw_only=True):
     image_id: str
     pulled: bool
     delivery: Delivery
@@ -58,8 +57,7 @@ class Ensured:
     """What a pod of that runtime class must write as its image."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageNode:
+class ImageNode(msgspec.Struct, frozen=True, kw_only=True):
     """Where images are ensured: the runtime, its registries, the state file and the guests."""
 
     runtime: Cri

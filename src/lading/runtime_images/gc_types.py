@@ -1,9 +1,10 @@
 """What garbage collection decides from, and what it decides. Pure."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+import msgspec
 
 from lading.kernel.errors import Malformed
 from lading.kernel.images import Layer
@@ -25,8 +26,7 @@ GC_LANE = "images"
 """One lane: images go one after the other, and the records are written when there is room."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GcPolicy:
+class GcPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """When images are removed; the defaults are the kubelet's."""
 
     high_threshold_percent: int = 85
@@ -45,15 +45,14 @@ class GcPolicy:
             raise Malformed(what="pair of thresholds", text=f"{low}, {high}", reason=reason)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedImages:
+class ObservedImages(msgspec.Struct, frozen=True, kw_only=True):
     images: tuple[Image, ...]
     containers: tuple[Container, ...] = ()
     sandbox_image: str = ""
     """Empty when the runtime does not report it."""
     space: Space | None = None
     """Of the fullest filesystem that holds images; None when it cannot be seen."""
-    layers: Mapping[LocalImageId, tuple[Layer, ...]] = field(default_factory=dict)
+    layers: Mapping[LocalImageId, tuple[Layer, ...]] = {}
     """For the images with layers that the runtime reports."""
     records: ImageRecords | None = None
     digest_pulls: tuple[DigestPull, ...] = ()
@@ -96,8 +95,7 @@ class GcReason(StrEnum):
     """Removed: it was pulled for a runtime handler, and the feature gate is off."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageVerdict:
+class ImageVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What happens to one image, and the one reason why."""
 
     image: Image
@@ -111,8 +109,7 @@ class ImageVerdict:
         return local_id(self.image)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveImage:
+class RemoveImage(msgspec.Struct, frozen=True, kw_only=True):
     """Removes one image, provided that it is still unpinned and unused when it happens."""
 
     image: Image
@@ -124,8 +121,7 @@ class RemoveImage:
         return local_id(self.image)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteImageRecords:
+class WriteImageRecords(msgspec.Struct, frozen=True, kw_only=True):
     """Keeps this observation: the ages of the next one begin here."""
 
     records: ImageRecords
@@ -133,8 +129,7 @@ class WriteImageRecords:
     lane: Hashable = GC_LANE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GcPlan(Plan):
+class GcPlan(Plan, frozen=True, kw_only=True):
     """A verdict for every image, removals first and in the order in which they happen."""
 
     planned_at: datetime

@@ -4,10 +4,10 @@ They do when the feature gate `RuntimeClassInImageCriApi` is on and the runtime 
 handler. With the gate off the runtime is seen through `WithoutHandlers`: no handler goes in or out.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lading.kernel.feature_gates import Gates
+from lading.kernel.values import replace
 from lading.ports.credential import Credential
 from lading.ports.cri import (
     Container,

@@ -7,10 +7,10 @@ of most virtual machines have the host's own platform.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 
 from lading.kernel import references
 from lading.kernel.errors import Malformed
+from lading.kernel.values import replace
 from lading.ports.cri import Cri, Image, ImageSpec, InvalidReference
 from lading.runtime_images import state as image_state
 from lading.runtime_images.state import ImageStateFile

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from lading.kernel import digests
 from lading.kernel.images import Layer
+from lading.kernel.values import replace
 from lading.ports.cri import Cri, CriError, Image, Inspection, Transient
 from lading.ports.disk import Disk, Space
 from lading.runtime_images.gc_types import ObservedImages

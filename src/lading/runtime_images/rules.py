@@ -5,8 +5,9 @@ of them may not touch is safe from the other.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from lading.kernel import durations
 from lading.ports.cri import Image
@@ -30,8 +31,7 @@ from lading.runtime_images.usage import Usage, usage
 _SANDBOX_REPOSITORY = "pause"  # its name in every distribution of Kubernetes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GcFacts:
+class GcFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a rule may read, apart from the image itself."""
 
     usage: Usage

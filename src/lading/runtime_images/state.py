@@ -4,12 +4,12 @@ A file that cannot be read counts as a fresh start: images then look young, neve
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
 
+from lading.kernel.values import replace
 from lading.ports.state_file import SharedStateFile
 from lading.runtime_images.types import (
     DigestPull,
@@ -24,23 +24,20 @@ DIGEST_PULLS_MAX = 4096  # far above the images of a node; the oldest are droppe
 _Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Record:
+class _Record(msgspec.Struct, frozen=True, kw_only=True):
     image_id: str
     runtime_handler: str
     first_detected: _Instant
     last_used: _Instant | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Records:
+class _Records(msgspec.Struct, frozen=True, kw_only=True):
     observed_since: _Instant
     observed_at: _Instant
     images: tuple[_Record, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
+class _Document(msgspec.Struct, frozen=True, kw_only=True):
     version: Literal[1] = 1
     records: _Records | None = None
     digest_pulls: tuple[DigestPull, ...] = ()

@@ -5,14 +5,14 @@ empty handler is the default one and stands for everything there was before hand
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+import msgspec
 
 from lading.ports.cri import Image, ImageSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class LocalImageId:
+class LocalImageId(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """An image that is on the node. `kernel.images.ImageKey` is one that is wanted there."""
 
     image_id: str
@@ -31,8 +31,7 @@ def local_id(image: Image) -> LocalImageId:
     return LocalImageId(image_id=image.id, runtime_handler=image.runtime_handler)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageRecord:
+class ImageRecord(msgspec.Struct, frozen=True, kw_only=True):
     """When an image was first detected and last used, as the kubelet records it."""
 
     first_detected: datetime
@@ -47,14 +46,13 @@ class ImageRecord:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageRecords:
+class ImageRecords(msgspec.Struct, frozen=True, kw_only=True):
     """What earlier observations recorded; CRI itself knows no ages."""
 
     observed_since: datetime
     """Since then, no gap between two observations was too long."""
     observed_at: datetime
-    by_image: Mapping[LocalImageId, ImageRecord] = field(default_factory=dict)
+    by_image: Mapping[LocalImageId, ImageRecord] = {}
 
     def age(self, image: LocalImageId, now: datetime) -> timedelta:
         return now - self.by_image[image].first_detected
@@ -69,8 +67,7 @@ class ImageRecords:
         return now - max(record.last_used or record.first_detected, self.observed_since)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DigestPull:
+class DigestPull(msgspec.Struct, frozen=True, kw_only=True):
     """An image that was pulled by digest for a handler: the runtime chooses for the host only."""
 
     reference: str
@@ -80,8 +77,7 @@ class DigestPull:
     """`repository@digest`: what pods of that runtime class must name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageHandlers:
+class ImageHandlers(msgspec.Struct, frozen=True, kw_only=True):
     """The runtime handlers that an image serves."""
 
     listed: str | None
@@ -94,8 +90,7 @@ class ImageHandlers:
         return frozenset(self.by_digest) | ({self.listed} if self.listed is not None else set())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedImageState:
+class SavedImageState(msgspec.Struct, frozen=True, kw_only=True):
     """What must survive a restart."""
 
     records: ImageRecords | None = None

@@ -6,15 +6,15 @@ its handler, every image of that name is protected, for any handler: a doubt kee
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.ports.cri import Container, Image
 from lading.runtime_images import images as node_images
 from lading.runtime_images.types import LocalImageId, local_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
     users: Mapping[LocalImageId, tuple[str, ...]]
     """For every image in use, the containers that use it, in words."""
     unresolved: tuple[str, ...]

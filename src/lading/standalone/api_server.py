@@ -2,11 +2,12 @@
 
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
 import yaml
 
+from lading.kernel.values import replace
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange, Request, Response
 from lading.servers.kube.node_proxy import NO_KUBELETS, Kubelets
@@ -14,16 +15,14 @@ from lading.standalone import data_folder
 from lading.wiring import embedded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiServer:
+class ApiServer(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     kubeconfig: Path
     exchange: Exchange
     """For a client in this process, as administrator."""
 
 
-@dataclass(frozen=True, slots=True)
-class Authorized:
+class Authorized(msgspec.Struct, frozen=True):
     """Sends a token with every request."""
 
     exchange: Exchange

@@ -7,9 +7,9 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.kube.client import KubeClient
@@ -20,6 +20,7 @@ from lading.boot_images.gate import MANAGED_BOOT_IMAGES
 from lading.installation import apply as installation
 from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gates
+from lading.kernel.values import replace
 from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import PinSettings
@@ -43,19 +44,17 @@ from lading.wiring.gates import GATES
 from lading.wiring.registries import Registries, credentials_of, open_registries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterOptions:
+class ClusterOptions(msgspec.Struct, frozen=True, kw_only=True):
     data: Path
     nodes: tuple[NodeDescription, ...]
     api_port: int = 0
-    registry: RegistrySettings = field(default_factory=RegistrySettings)
-    gates: Gates = field(default_factory=lambda: feature_gates.defaults(GATES))
-    settings: PinSettings = field(default_factory=PinSettings)
-    prepull: PrePullSettings = field(default_factory=PrePullSettings)
+    registry: RegistrySettings = msgspec.field(default_factory=RegistrySettings)
+    gates: Gates = msgspec.field(default_factory=lambda: feature_gates.defaults(GATES))
+    settings: PinSettings = msgspec.field(default_factory=PinSettings)
+    prepull: PrePullSettings = msgspec.field(default_factory=PrePullSettings)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StandaloneCluster:
+class StandaloneCluster(msgspec.Struct, frozen=True, kw_only=True):
     api: ApiServer
     kube: KubeClient
     clock: Clock

@@ -5,7 +5,6 @@ Beside them are the pages of the node's agent, which has no pod here.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -16,8 +15,7 @@ from lading.ports.kubelet import KubeletLimits
 from lading.ports.node import NodeParts
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedKubelet:
+class EmbeddedKubelet(msgspec.Struct, frozen=True):
     """An `Exchange`."""
 
     parts: NodeParts

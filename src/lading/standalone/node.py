@@ -5,9 +5,10 @@ import platform
 import random
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 import lading
 from lading.api.core import NODES
@@ -37,19 +38,17 @@ _HEALTHY = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeDescription:
+class NodeDescription(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = {}
     platform: Platform = LINUX_AMD64
-    guests: Mapping[str, Platform | None] = field(default_factory=dict)
+    guests: Mapping[str, Platform | None] = {}
     """Runtime handlers and the platforms of their guests."""
     capacity_bytes: int = NODE_CAPACITY_BYTES
     """How much its runtime may store, so that no node depends on how full this machine is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddedNode:
+class EmbeddedNode(msgspec.Struct, frozen=True, kw_only=True):
     description: NodeDescription
     folder: Path
     endpoint: str

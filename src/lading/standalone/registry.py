@@ -10,7 +10,6 @@ import re
 import secrets
 import socket
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from lading.api.longhorn import IMAGES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.files import write_atomically
 from lading.kernel.objects import Resource
+from lading.kernel.values import replace
 from lading.servers.registry.core import DEFAULT_LIMITS
 from lading.servers.registry.usage import StoreLimits
 from lading.standalone import data_folder
@@ -45,8 +45,7 @@ class RegistryPortTaken(Exception):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegistrySettings:
+class RegistrySettings(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     """0 is that of the last start, or a free one."""
     names: tuple[str, ...] = ()
@@ -56,8 +55,7 @@ class RegistrySettings:
     """For a machine that several people share."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddedRegistry:
+class EmbeddedRegistry(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     auth_file: Path | None
     """The password in docker's form, for nodes and people; None where none is needed."""

@@ -9,7 +9,6 @@ import hashlib
 import io
 import tarfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -25,8 +24,7 @@ LINUX_AMD64 = Platform(os="linux", architecture="amd64")
 PUSH_PIECE_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampleImage:
+class SampleImage(msgspec.Struct, frozen=True, kw_only=True):
     """A manifest or an index, with the manifests below it and all blobs they need."""
 
     manifest: Manifest

@@ -7,8 +7,9 @@ file changes, when they are not too large.
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from lading.kernel.errors import Malformed
 from lading.pruning.engine.decisions import plan_contents, plan_file
@@ -19,8 +20,7 @@ PAGE_LINES_MAX = 200
 CONTENTS_BYTES_MAX = 32 << 20  # about 30,000 images; in memory three times as much
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanQuery:
+class PlanQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which lines: of a repository, and with a text in their names or digests; none means all."""
 
     repository: str = ""
@@ -36,8 +36,7 @@ class PlanQuery:
         return any(self.search in name.lower() for name in names)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanLines:
+class PlanLines(msgspec.Struct, frozen=True, kw_only=True):
     header: Header
     lines: tuple[Deletion, ...]
     matching: int

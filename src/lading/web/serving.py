@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
@@ -13,8 +14,7 @@ from lading.web.live_figures import Agents
 from lading.web.pruning_plan import PlanReader
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedDashboard:
+class ServedDashboard(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     """With the token, which is all that a reader needs."""
     dashboard: Dashboard

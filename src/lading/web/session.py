@@ -6,7 +6,10 @@ secret that no script can read and no other site can send.
 
 import hmac
 import secrets
-from dataclasses import dataclass, field
+
+import msgspec
+
+from lading.kernel.values import Redacted
 
 _SECRET_BYTES = 32
 
@@ -15,10 +18,9 @@ def _new_secret() -> str:
     return secrets.token_urlsafe(_SECRET_BYTES)
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    token: str = field(default_factory=_new_secret, repr=False)
-    cookie: str = field(default_factory=_new_secret, repr=False)
+class Session(Redacted, frozen=True):
+    token: str = msgspec.field(default_factory=_new_secret)
+    cookie: str = msgspec.field(default_factory=_new_secret)
 
     def accepts_token(self, given: str) -> bool:
         return _equal(given, self.token)

@@ -3,11 +3,11 @@
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 from lading.api.core import NODES
 from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import Key
+from lading.kernel.values import replace
 from lading.loop.feature import AgentContext
 from lading.loop.informer import Informers
 from lading.loop.manager import Manager

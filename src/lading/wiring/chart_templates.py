@@ -7,9 +7,9 @@ document as YAML and each mark as the expression of Helm that it stands for.
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import yaml
 
 Document = dict[str, Any]
@@ -17,8 +17,7 @@ _LINE_CHARACTERS_MAX = 10_000
 _MARK = re.compile(r"^( *)(- |)(?:([\w./-]+): )?'?@@(.*)@@'?$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """`show` writes the value, `optional` leaves the whole line out where it is empty.
 
     `when` writes a list's item where the expression is true, `each` one item per element.

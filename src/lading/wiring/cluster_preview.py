@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
 
 from lading.adapters.journal import FileJournal
 from lading.adapters.kube import kubelet_proxy
@@ -23,6 +24,7 @@ from lading.api.node import RUNTIME_CLASSES, RuntimeClass
 from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import Key, Model, Object, Resource
 from lading.kernel.platforms import Platform, normalised
+from lading.kernel.values import replace
 from lading.pinned_images.cluster import preview
 from lading.pinned_images.cluster.preview import ClusterObjects, NodeFacts
 from lading.pinned_images.node import preview as node_preview
@@ -56,8 +58,7 @@ _NODE_IMAGES = Resource(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """What files would add to a cluster."""
 
     sets: Sequence[PinnedImageSet]

@@ -3,8 +3,9 @@
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from lading.adapters.disk import LimitedDisk
 from lading.adapters.kubelet import FixedLimits
@@ -30,8 +31,7 @@ from lading.wiring.registries import Registries
 from lading.wiring.runtimes import open_runtime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedApi:
+class ServedApi(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     authority: Path
     """The certificate that clients must trust."""
@@ -88,8 +88,7 @@ async def open_registry(
         yield url
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddedHost:
+class EmbeddedHost(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: str
     """The socket of its container runtime."""
     parts: NodeParts

@@ -3,10 +3,10 @@
 import platform
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
+import msgspec
 
 from lading.adapters.disk import MachineDisk
 from lading.adapters.kube.connection import Connection
@@ -23,8 +23,7 @@ from lading.wiring.registries import AUTH_FILES_ONLY, CredentialSettings, open_r
 from lading.wiring.runtimes import open_runtime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(msgspec.Struct, frozen=True, kw_only=True):
     runtime_endpoint: str
     state_dir: Path
     root: Path = Path("/")

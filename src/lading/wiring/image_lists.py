@@ -1,12 +1,14 @@
 """Asks registries, and a cluster where one is named, for the digests of images."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import PODS, Pod
 from lading.kernel import references
 from lading.kernel.objects import Key
+from lading.kernel.values import replace
 from lading.pinned_images import image_digests, release_payload, running_images
 from lading.pinned_images.image_digests import ImageDigests, Unresolved
 from lading.ports.clock import Clock
@@ -16,8 +18,7 @@ from lading.wiring.host import machine_platform
 from lading.wiring.registries import CredentialSettings, open_registries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodSelection:
+class PodSelection(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: tuple[str, ...] = ()
     """None means all."""
     label_selector: str = ""

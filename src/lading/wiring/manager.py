@@ -2,14 +2,15 @@
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import msgspec
 import structlog
 
 from lading.installation import check
 from lading.kernel.objects import Key, Resource
+from lading.kernel.values import replace
 from lading.loop import event_series
 from lading.loop.event_series import Severity
 from lading.loop.feature import C, Context, Feature, Part, Work
@@ -21,8 +22,7 @@ from lading.ports import kube
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(msgspec.Struct, frozen=True):
     """The object that stands for a process, which events about the process itself regard."""
 
     resource: Resource[Any]

@@ -1,7 +1,6 @@
 """The credentials for an image of a pod: those of its pull secrets, then those of the node."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import structlog
 
@@ -12,7 +11,7 @@ from lading.kernel.errors import Malformed
 from lading.ports import kube
 from lading.ports.kube import Kube
 from lading.ports.registry import Credential
-from lading.wiring.registries import Registries
+from lading.wiring.registries import ImageCredentials, Registries
 
 log = structlog.get_logger(__name__)
 
@@ -42,6 +41,8 @@ async def _of_secret(
     file = pull_secrets.parse(secret.data, name=f"secret {namespace}/{name}")
     for problem in file.problems:
         log.warning("pull secret", problem=problem)
-    source = replace(registries.credentials, source=Table(file.credential_by_pattern))
+    source = ImageCredentials(
+        source=Table(file.credential_by_pattern), routing=registries.credentials.routing
+    )
     credential = await source.credential(image)
     return [] if credential is None else [credential]

@@ -5,9 +5,10 @@ import os
 import tomllib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+
+import msgspec
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
@@ -43,8 +44,7 @@ from lading.wiring.registries import report_problem
 LEDGER_TAG = "ledger"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What the command line says."""
 
     connections: tuple[Connection, ...]
@@ -72,8 +72,7 @@ class Options:
     workers: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
     pruner: Pruner
     source: Source
     registry: str
@@ -162,8 +161,7 @@ def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RegistryTrust:
+class RegistryTrust(msgspec.Struct, frozen=True):
     """How the certificate of the registry is verified."""
 
     authority: Path | None

@@ -3,9 +3,9 @@
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import structlog
 
 from lading.adapters.registry import auth_files, client, node_credentials
@@ -16,6 +16,7 @@ from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.adapters.registry.registries_conf import FollowedRegistriesConf
 from lading.kernel import references
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports.clock import Clock
 from lading.ports.registry import Credential, Registry, RegistryError
 
@@ -25,22 +26,19 @@ REGISTRIES_CONF = Path("etc/containers/registries.conf")
 HOSTS_FOLDER = Path("etc/containerd/certs.d")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registries:
+class Registries(msgspec.Struct, frozen=True, kw_only=True):
     client: Registry
     credentials: "ImageCredentials"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CredentialPlugins:
+class CredentialPlugins(msgspec.Struct, frozen=True, kw_only=True):
     """The kubelet's credential providers, as its two flags name them."""
 
     config: Path
     folder: Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CredentialSettings:
+class CredentialSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Where credentials come from besides the auth files of the machine."""
 
     pull_secrets: Sequence[AuthFile] = ()
@@ -108,8 +106,7 @@ class HostRouting:
         return routing.endpoints(reference)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageCredentials:
+class ImageCredentials(msgspec.Struct, frozen=True, kw_only=True):
     """The machine's credentials as far as the runtime may have them with a pull.
 
     Each is limited to the registry itself. Those of a mirror are the runtime's own business: CRI-O
@@ -119,7 +116,7 @@ class ImageCredentials:
     source: CredentialSource
     routing: Routing
 
-    _accepted: dict[str, Credential] = field(default_factory=dict, init=False)
+    _accepted: dict[str, Credential] = {}
     """By the address of the server."""
 
     async def credentials(self, image: str) -> tuple[Credential, ...]:
@@ -146,7 +143,8 @@ class ImageCredentials:
 
     def limited(self, credential: Credential, image: str) -> Credential:
         """A credential that a person gave for the image, for its registry alone."""
-        return replace(credential, server_address=self._endpoints(image)[0].server_address)
+        address = self._endpoints(image)[0].server_address
+        return replace(credential, server_address=address)
 
     def _endpoints(self, image: str) -> tuple[Endpoint, ...]:
         """Those of the registry itself, which the configuration may have replaced by mirrors."""

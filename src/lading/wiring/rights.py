@@ -1,13 +1,13 @@
 """The rights of each process: what every such process needs, and what its features need."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.coordination import LEASES
 from lading.api.core import NODES
 from lading.api.events import EVENTS
 from lading.api.rbac import NAMESPACE, Process, Right
+from lading.kernel.values import replace
 from lading.loop.event_series import CLUSTER_SCOPED_NAMESPACE
 from lading.loop.feature import Feature
 from lading.wiring.controller import LEASE_NAME

@@ -2,15 +2,17 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+
+import msgspec
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.cluster import KubeCluster
 from lading.adapters.kube.connection import Connection
 from lading.adapters.state_file import LocalStateFile
+from lading.kernel.values import replace
 from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
 from lading.pruning.engine.decisions.guards import Limits
@@ -30,8 +32,7 @@ STATE = "state.json"
 KNOWN = "manifests"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepOptions:
+class SweepOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the command line says."""
 
     storage_url: str

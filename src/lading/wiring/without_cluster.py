@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
 from lading.kernel.feature_gates import Gates
+from lading.kernel.values import replace
 from lading.pinned_images.node import host
 from lading.pinned_images.node import preview as previews
 from lading.pinned_images.node.metrics import PinMetrics

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -12,6 +11,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.cri import pins_containerd, releases
 from lading.adapters.cri.client import CriClient
 from lading.adapters.cri.pins_containerd import ContainerdPins
+from lading.kernel.values import replace
 from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec, Pin, RecordedPin
 from lading.servers.cri.core import EmbeddedRuntime

@@ -4,13 +4,14 @@ import asyncio
 import contextlib
 import gzip
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection, Impersonation, User
 from lading.adapters.kube.exchange import NetworkExchange
+from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.http import Request, Response
 from tests.adapters.kube.stand import CONFIG_MAPS, HurryingClock

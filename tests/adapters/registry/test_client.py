@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from lading.kernel import manifests, references
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor, ImageManifest, Index
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports import registry
 from lading.ports.registry import Manifest
 from lading.servers.registry import server

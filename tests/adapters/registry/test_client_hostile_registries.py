@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import itertools
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from lading.adapters.registry.limits import ClientLimits
 from lading.kernel import manifests
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
+from lading.kernel.values import replace
 from lading.ports import registry
 from tests.adapters.registry import hostile
 from tests.adapters.registry.hostile import (

@@ -1,6 +1,5 @@
 """Which image each platform answers with, and why there is none."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from lading.boot_images.platforms import aws, azure, gcp, manual
 from lading.boot_images.platforms.types import AmiFacts, Api, CloudPlatform, Question
 from lading.boot_images.stream import Stream
 from lading.boot_images.verdicts import Manual, Skipped, Why
+from lading.kernel.values import replace
 from lading.ports.ec2 import Ami
 from tests.boot_images import streams
 from tests.boot_images.streams import (

@@ -5,11 +5,12 @@ import os
 import pty
 import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lading.cli.image import progress
 from lading.cli.image.progress import Pulling
 from lading.kernel import references
+from lading.kernel.values import replace
 from lading.ports.disk import Space
 from lading.standalone import sample_images
 from tests.runtime_images.conftest import Stand

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import click
@@ -17,6 +17,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.cli.pin import status
+from lading.kernel.values import replace
 from lading.pinned_images import rows
 from lading.pinned_images.rows import Row, RowChoice, RowState
 from lading.standalone import sample_sets

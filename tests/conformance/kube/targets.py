@@ -11,7 +11,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -20,6 +20,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import kubeconfig
 from lading.adapters.kube.connection import Connection, Trust, User
 from lading.adapters.kube.exchange import NetworkExchange
+from lading.kernel.values import replace
 from lading.ports.http import Exchange, Request, Response
 from lading.servers.kube import authentication, certificates, http
 from lading.servers.kube.core import Core

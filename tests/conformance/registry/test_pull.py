@@ -1,7 +1,7 @@
 """Reading: the version check, manifests and blobs, whole and in part, and what is not there."""
 
+import dataclasses
 import json
-from dataclasses import replace
 
 from tests.conformance.registry.http import OCI_MANIFEST, Http, digest_of
 
@@ -85,7 +85,7 @@ async def test_an_unknown_blob_is_not_found(http: Http) -> None:
 
 async def test_a_repository_does_not_serve_the_blobs_of_another(http: Http) -> None:
     digest = await http.push_blob(b"belongs to one repository")
-    other = replace(http, repository=f"{http.repository}-other")
+    other = dataclasses.replace(http, repository=f"{http.repository}-other")
     assert (await other("GET", f"blobs/{digest}")).status == 404
 
 

@@ -1,7 +1,7 @@
 """Writing: blobs whole, in chunks, resumed, mounted and cancelled; manifests and their checks."""
 
+import dataclasses
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -111,7 +111,7 @@ async def test_a_malformed_digest_closes_nothing(http: Http) -> None:
 
 async def test_a_blob_is_mounted_from_another_repository(http: Http) -> None:
     digest = await http.push_blob(b"shared")
-    other = replace(http, repository=f"{http.repository}-other")
+    other = dataclasses.replace(http, repository=f"{http.repository}-other")
     answer = await other("POST", f"blobs/uploads/?mount={digest}&from={http.repository}")
     assert answer.status == 201
     assert (await other("GET", f"blobs/{digest}")).body == b"shared"

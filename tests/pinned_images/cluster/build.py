@@ -5,7 +5,6 @@ Every field that a test writes matters there.
 
 import asyncio
 import random
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,6 +26,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, 
 from lading.kernel.objects import Key
 from lading.kernel.pacing import Writes
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.loop.informer import Informer
 from lading.loop.pool_contributions import PoolContributions
 from lading.loop.recorder import EventRecorder
@@ -171,8 +171,7 @@ def empty_caches() -> ClusterCaches:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """Objects as the caches show them, and what the reconcilers remember."""
 
     nodes: tuple[Node, ...] = ()

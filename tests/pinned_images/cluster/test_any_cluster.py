@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -26,6 +25,7 @@ from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet, Pin
 from lading.kernel import pacing
 from lading.kernel.pacing import Writes
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.pinned_images.cluster import plan, rules
 from lading.pinned_images.cluster.types import (
     CreatePool,
@@ -92,7 +92,7 @@ class Pool:
             one for by in (rules.FIELD_MANAGER, PERSON) for one in applied(*self.owned(by), by=by)
         ]
         made = pool(name, sets=tuple(sorted(self.entries)), managed=managed, **SELECTORS[name])
-        return msgspec.structs.replace(made, status=self.status)
+        return replace(made, status=self.status)
 
 
 class AnyCluster(RuleBasedStateMachine):
@@ -117,7 +117,7 @@ class AnyCluster(RuleBasedStateMachine):
         uid = before.metadata.uid if before else f"uid-{next(self.uids)}"
         made = image_set(name, role=role, generation=generation, uid=uid)
         status = before.status if before else PinnedImageSetStatus()
-        self.sets[name] = msgspec.structs.replace(made, status=status)
+        self.sets[name] = replace(made, status=status)
 
     @rule(name=SETS)
     def a_set_is_deleted(self, name: str) -> None:
@@ -153,8 +153,8 @@ class AnyCluster(RuleBasedStateMachine):
             )
             for one, found in sorted(existing.items())
         )
-        status = msgspec.structs.replace(report.status, pinned_image_sets=entries)
-        self._report(name, msgspec.structs.replace(report, status=status))
+        status = replace(report.status, pinned_image_sets=entries)
+        self._report(name, replace(report, status=status))
 
     @rule(name=NODES, reason=st.sampled_from(("NoSpace", "PrefetchFailed")))
     def a_node_reports_a_problem(self, name: str, reason: str) -> None:
@@ -162,7 +162,7 @@ class AnyCluster(RuleBasedStateMachine):
 
     def _report(self, name: str, new: MachineConfigNode) -> None:
         if name in self.reports:
-            self.reports[name] = msgspec.structs.replace(self.reports[name], status=new.status)
+            self.reports[name] = replace(self.reports[name], status=new.status)
 
     @rule(is_on=st.booleans())
     def the_gate_is(self, is_on: bool) -> None:
@@ -228,13 +228,13 @@ class AnyCluster(RuleBasedStateMachine):
                     self.pools[name].status = status
                     self._written(name)
                 case WriteSetStatus(status=set_status):
-                    changed = msgspec.structs.replace(self.sets[name], status=set_status)
+                    changed = replace(self.sets[name], status=set_status)
                     self.sets[name] = changed
                     self._written(name)
                 case DescribeNode(pool=primary):
                     before = self.reports.get(name, machine_config_node(name))
-                    spec = msgspec.structs.replace(before.spec, pool=NameRef(name=primary))
-                    self.reports[name] = msgspec.structs.replace(before, spec=spec)
+                    spec = replace(before.spec, pool=NameRef(name=primary))
+                    self.reports[name] = replace(before, spec=spec)
 
     def _written(self, name: str) -> None:
         self.status_writes[name] = pacing.with_write(self.status_writes.get(name, ()), self.now)

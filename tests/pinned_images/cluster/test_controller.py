@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import msgspec
 import pytest
 
 from lading.adapters.clock import SystemClock, VirtualClock
@@ -22,6 +21,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.installation import apply as installation
 from lading.kernel.objects import Key
+from lading.kernel.values import replace
 from lading.pinned_images.cluster import plan
 from lading.pinned_images.cluster.controller import PoolSetsReconciler, SetReconciler
 from lading.pinned_images.cluster.fleet import ClusterCaches
@@ -150,10 +150,10 @@ def reported(name: str, image_set: PinnedImageSet, present: int) -> MachineConfi
         present_image_count=present,
     )
     before = machine_config_node(name)
-    return msgspec.structs.replace(
+    return replace(
         before,
-        metadata=msgspec.structs.replace(before.metadata, resource_version=str(1 + present)),
-        status=msgspec.structs.replace(before.status, pinned_image_sets=(entry,)),
+        metadata=replace(before.metadata, resource_version=str(1 + present)),
+        status=replace(before.status, pinned_image_sets=(entry,)),
     )
 
 

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import datetime
 from typing import Any
 
-import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
 from lading.kernel.objects import Key, Object
+from lading.kernel.values import replace
 from lading.loop.controller import Controller
 from lading.loop.feature import Runnable
 from lading.loop.informer import Informer
@@ -96,8 +96,8 @@ async def watched() -> AsyncIterator[Watched]:
 
 
 def versioned(one: Any, version: str = "1") -> Any:
-    metadata = msgspec.structs.replace(one.metadata, resource_version=version)
-    return msgspec.structs.replace(one, metadata=metadata)
+    metadata = replace(one.metadata, resource_version=version)
+    return replace(one, metadata=metadata)
 
 
 DEFAULT_POOLS = {(POOLS, "master"), (POOLS, "worker")}

@@ -4,7 +4,6 @@ import asyncio
 import itertools
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from lading.api.machineconfiguration.machine_config_node import NodePinnedImageSet
 from lading.kernel.conditions import Condition
 from lading.kernel.objects import Key
+from lading.kernel.values import replace
 from lading.loop.informer import Informer
 from lading.pinned_images import claims
 from lading.pinned_images.cluster import fleet as fleet_module
@@ -51,8 +51,8 @@ class AnyFleet(RuleBasedStateMachine):
         self.counts_at_each_step = True
 
     def put(self, informer: Informer[Any], one: Any) -> None:
-        metadata = msgspec.structs.replace(one.metadata, resource_version=str(next(self.revisions)))
-        informer.put(msgspec.structs.replace(one, metadata=metadata))
+        metadata = replace(one.metadata, resource_version=str(next(self.revisions)))
+        informer.put(replace(one, metadata=metadata))
 
     @rule(name=NODES, labels=LABELS, ready=st.booleans(), control_plane=st.booleans())
     def a_node_is(
@@ -91,10 +91,8 @@ class AnyFleet(RuleBasedStateMachine):
     def a_set_is_being_deleted(self, name: str) -> None:
         before = self.caches.sets.get(Key("", name))
         if before is not None:
-            deleted = msgspec.structs.replace(
-                before.metadata, deletion_timestamp="2026-01-01T00:00:00Z"
-            )
-            self.put(self.caches.sets, msgspec.structs.replace(before, metadata=deleted))
+            deleted = replace(before.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+            self.put(self.caches.sets, replace(before, metadata=deleted))
 
     @rule(name=SETS)
     def a_set_goes(self, name: str) -> None:
@@ -108,8 +106,8 @@ class AnyFleet(RuleBasedStateMachine):
     def a_node_reports(self, name: str, sets: dict[str, str], reason: str) -> None:
         report = machine_config_node(name, degraded=bool(reason), reason=reason or "AsExpected")
         entries = [self.entry(one, how) for one, how in sorted(sets.items())]
-        status = msgspec.structs.replace(report.status, pinned_image_sets=tuple(entries))
-        self.put(self.caches.machine_config_nodes, msgspec.structs.replace(report, status=status))
+        status = replace(report.status, pinned_image_sets=tuple(entries))
+        self.put(self.caches.machine_config_nodes, replace(report, status=status))
 
     def entry(self, name: str, how: str) -> Any:
         found = self.caches.sets.get(Key("", name))
@@ -288,8 +286,8 @@ async def test_issue_17_2_a_claim_that_only_the_annotation_has_is_counted_at_onc
     await fleet.recount()
     assert fleet.set_counts("s").ready_node_count == 0
     annotations = {claims.ANNOTATION: '{"s":["uid-s",1]}'}
-    metadata = msgspec.structs.replace(report.metadata, annotations=annotations)
-    caches.machine_config_nodes.put(versioned(msgspec.structs.replace(report, metadata=metadata)))
+    metadata = replace(report.metadata, annotations=annotations)
+    caches.machine_config_nodes.put(versioned(replace(report, metadata=metadata)))
     await fleet.recount()
     assert fleet.set_counts("s").ready_node_count == 1
 
@@ -302,9 +300,9 @@ async def test_issue_17_1_a_report_that_takes_the_place_of_an_earlier_nodes_is_c
     caches.pools.put(pool(sets=("s",)))
     caches.nodes.put(node("n"))
     report = machine_config_node("n", holds={"s": 1})
-    earlier = msgspec.structs.replace(report.metadata.owner_references[0], uid="earlier")
-    metadata = msgspec.structs.replace(report.metadata, owner_references=(earlier,))
-    caches.machine_config_nodes.put(msgspec.structs.replace(report, metadata=metadata))
+    earlier = replace(report.metadata.owner_references[0], uid="earlier")
+    metadata = replace(report.metadata, owner_references=(earlier,))
+    caches.machine_config_nodes.put(replace(report, metadata=metadata))
     await fleet.recount()
     assert fleet.set_counts("s").ready_node_count == 0
     caches.machine_config_nodes.put(versioned(report))
@@ -313,8 +311,8 @@ async def test_issue_17_1_a_report_that_takes_the_place_of_an_earlier_nodes_is_c
 
 
 def versioned(one: Any) -> Any:
-    metadata = msgspec.structs.replace(one.metadata, resource_version="2")
-    return msgspec.structs.replace(one, metadata=metadata)
+    metadata = replace(one.metadata, resource_version="2")
+    return replace(one, metadata=metadata)
 
 
 async def test_issue_17_11_a_pool_that_names_a_missing_set_reports_it() -> None:

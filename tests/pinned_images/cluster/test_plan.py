@@ -1,6 +1,5 @@
 """What the cluster does about nodes, pools and sets."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import msgspec
@@ -15,6 +14,7 @@ from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet, Pin
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import plan
 from lading.pinned_images.cluster.types import (
@@ -108,9 +108,7 @@ def test_a_described_node_is_left_alone_until_its_pool_or_its_uid_changes() -> N
 
 
 def test_issue_17_1_a_node_that_is_registered_again_does_not_inherit_claims() -> None:
-    again = msgspec.structs.replace(
-        node("n"), metadata=msgspec.structs.replace(node("n").metadata, uid="another")
-    )
+    again = replace(node("n"), metadata=replace(node("n").metadata, uid="another"))
     report = machine_config_node("n", holds={"s": 1})
     world = Cluster(
         nodes=(again,),
@@ -175,12 +173,12 @@ def test_the_synchronizer_observes_the_last_generation_that_every_machine_has() 
     first = counted(pool(sets=("s",)), "a", "b")
     assert [one.observed_generation for one in first.pool_synchronizers_status] == [4]
     newer = pool(sets=("s",), generation=7)
-    progressing = counted(msgspec.structs.replace(newer, status=first), "a")
+    progressing = counted(replace(newer, status=first), "a")
     assert [one.observed_generation for one in progressing.pool_synchronizers_status] == [4]
-    done = counted(msgspec.structs.replace(newer, status=progressing), "a", "b")
+    done = counted(replace(newer, status=progressing), "a", "b")
     assert [one.observed_generation for one in done.pool_synchronizers_status] == [7]
     made_again = pool(sets=("s",), generation=1)
-    other = counted(msgspec.structs.replace(made_again, status=done), "a")
+    other = counted(replace(made_again, status=done), "a")
     assert [one.observed_generation for one in other.pool_synchronizers_status] == [0]
 
 
@@ -226,7 +224,7 @@ def test_a_set_that_becomes_ready_or_degraded_is_an_event() -> None:
     cluster = Cluster(nodes=(node("a"),), pools=(pool(sets=("s",)),), sets=(image_set(),))
 
     def events(report: MachineConfigNode, status: PinnedImageSetStatus) -> list[tuple[str, bool]]:
-        written = (msgspec.structs.replace(cluster.sets[0], status=status),)
+        written = (replace(cluster.sets[0], status=status),)
         later = replace(cluster, sets=written, machine_config_nodes=(report,))
         found = plan_set("s", later, NOW)
         return [
@@ -349,10 +347,10 @@ def test_many_nodes_in_trouble_are_counted_and_a_few_are_named() -> None:
 
 def test_a_set_that_is_being_deleted_is_taken_out_of_its_pool() -> None:
     one = image_set("s")
-    metadata = msgspec.structs.replace(one.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    metadata = replace(one.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
     world = Cluster(
         pools=(pool(sets=("s",), managed=applied("s")),),
-        sets=(msgspec.structs.replace(one, metadata=metadata),),
+        sets=(replace(one, metadata=metadata),),
     )
     assert only(plan_pool("worker", world), EnterSets).sets == ()
 
@@ -439,7 +437,7 @@ def test_a_new_set_gets_its_first_status_when_its_pools_have_it() -> None:
     assert plan_set("s", new, NOW) == Plan()
     moved = replace(new, pools=(pool(sets=("s",)), pool("infra", machineConfigSelector=None)))
     status = only(plan_set("s", moved, NOW), WriteSetStatus).status
-    relabelled = msgspec.structs.replace(image_set(role="infra"), status=status)
+    relabelled = replace(image_set(role="infra"), status=status)
     again = replace(moved, pools=(pool(), moved.pools[1]), sets=(relabelled,))
     ready = conditions.find(
         only(plan_set("s", again, NOW), WriteSetStatus).status.conditions, ConditionType.READY
@@ -450,11 +448,11 @@ def test_a_new_set_gets_its_first_status_when_its_pools_have_it() -> None:
 
 def test_a_new_set_of_a_large_fleet_is_not_reported_twice_where_it_is_ready_soon() -> None:
     made = image_set()
-    created = msgspec.structs.replace(made.metadata, creation_timestamp="2026-01-01T00:00:00Z")
+    created = replace(made.metadata, creation_timestamp="2026-01-01T00:00:00Z")
     cluster = Cluster(
         nodes=tuple(node(f"n-{number}") for number in range(30)),
         pools=(pool(sets=("s",)),),
-        sets=(msgspec.structs.replace(made, metadata=created),),
+        sets=(replace(made, metadata=created),),
     )
     assert plan_set("s", cluster, NOW) == Plan(recheck_at=NOW + timedelta(seconds=20))
     late = plan_set("s", cluster, NOW + timedelta(seconds=20))
@@ -462,15 +460,18 @@ def test_a_new_set_of_a_large_fleet_is_not_reported_twice_where_it_is_ready_soon
     failing = replace(cluster, machine_config_nodes=(machine_config_node("n-7", error="gone"),))
     assert only(plan_set("s", failing, NOW), WriteSetStatus).status.failed_node_count == 1
     reports = tuple(machine_config_node(f"n-{number}", holds={"s": 1}) for number in range(30))
-    ready = only(plan_set("s", replace(cluster, machine_config_nodes=reports), NOW), WriteSetStatus)
+    ready = only(
+        plan_set("s", replace(cluster, machine_config_nodes=reports), NOW),
+        WriteSetStatus,
+    )
     assert conditions.is_true(ready.status.conditions, ConditionType.READY)
 
 
 def created(name: str, second: int) -> PinnedImageSet:
     made = image_set(name)
     stamp = conditions.timestamp(NOW + timedelta(seconds=second))
-    metadata = msgspec.structs.replace(made.metadata, creation_timestamp=stamp)
-    return msgspec.structs.replace(made, metadata=metadata)
+    metadata = replace(made.metadata, creation_timestamp=stamp)
+    return replace(made, metadata=metadata)
 
 
 def test_sets_that_are_made_one_after_the_other_enter_a_large_pool_together() -> None:
@@ -529,7 +530,7 @@ def test_a_large_set_is_in_progress_without_a_status_while_its_nodes_report(
     assert first.node_count == nodes
     progress = replace(
         cluster,
-        sets=(msgspec.structs.replace(made, status=first),),
+        sets=(replace(made, status=first),),
         machine_config_nodes=(machine_config_node("n-0", holds={"s": 1}),),
         status_writes=(NOW - timedelta(hours=1),),
     )
@@ -551,7 +552,7 @@ def test_what_happens_to_a_large_set_is_written_at_once() -> None:
     ready = only(plan_set("s", all_ready, NOW), WriteSetStatus).status
     assert conditions.is_true(ready.conditions, ConditionType.READY)
     edited = image_set(generation=2, pinnedImages=images(499))
-    again = replace(all_ready, sets=(msgspec.structs.replace(edited, status=ready),))
+    again = replace(all_ready, sets=(replace(edited, status=ready),))
     status = only(plan_set("s", again, NOW), WriteSetStatus).status
     assert (status.observed_generation, status.ready_node_count) == (2, 0)
 
@@ -562,7 +563,7 @@ def test_mere_progress_is_written_at_its_interval_only() -> None:
     first = only(
         plan_set("s", Cluster(nodes=nodes, pools=pools, sets=sets), NOW), WriteSetStatus
     ).status
-    written = (msgspec.structs.replace(sets[0], status=first),)
+    written = (replace(sets[0], status=first),)
     world = Cluster(
         nodes=nodes,
         pools=pools,
@@ -586,7 +587,7 @@ def test_that_a_set_has_nodes_now_is_written_at_once() -> None:
     entered = Cluster(
         nodes=(node("a"),),
         pools=before.pools,
-        sets=(msgspec.structs.replace(before.sets[0], status=first),),
+        sets=(replace(before.sets[0], status=first),),
         status_writes=(NOW,),
     )
     then = plan_set("s", entered, NOW + timedelta(seconds=1))
@@ -607,7 +608,7 @@ def test_that_all_machines_of_a_pool_are_done_is_written_at_once() -> None:
 
     before = pool(sets=("s",), managed=applied("s"))
     first = only(plan_pool_status("worker", world(before, written=False), NOW), WritePoolStatus)
-    written = msgspec.structs.replace(before, status=first.status)
+    written = replace(before, status=first.status)
     soon = NOW + timedelta(seconds=5)
     assert plan_pool_status("worker", world(written, "a", written=True), soon).actions == ()
     done = plan_pool_status("worker", world(written, "a", "b", written=True), soon)
@@ -624,8 +625,8 @@ def test_nothing_is_written_when_nothing_changed() -> None:
     set_status = only(plan_set("s", world, NOW), WriteSetStatus).status
     steady = Cluster(
         nodes=nodes,
-        pools=(msgspec.structs.replace(pools[0], status=pool_status),),
-        sets=(msgspec.structs.replace(sets[0], status=set_status),),
+        pools=(replace(pools[0], status=pool_status),),
+        sets=(replace(sets[0], status=set_status),),
         machine_config_nodes=mcns,
     )
     later = NOW + timedelta(days=1)

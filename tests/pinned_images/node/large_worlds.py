@@ -1,7 +1,6 @@
 """Ten sets of 500 images, and the same with a change."""
 
-from dataclasses import replace
-
+from lading.kernel.values import replace
 from lading.pinned_images.node.types import Desired, DesiredSet
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.whole_nodes import LONG_AGO

@@ -5,7 +5,7 @@ The reconcile pipeline, the pull engine and the resolver are the real ones. Noth
 
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ from lading.api.node import RUNTIME_CLASSES, RuntimeClass
 from lading.kernel.images import ImageKey
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.loop import pipeline
 from lading.loop.informer import Informer
 from lading.loop.recorder import EventRecorder

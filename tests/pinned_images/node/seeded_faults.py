@@ -4,13 +4,12 @@ A fault replaces one function by one that is wrong in one way.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import ModuleType
 from typing import Any
 
-import msgspec
-
+from lading.kernel.values import replace
 from lading.pinned_images.node import (
     admission,
     desire,
@@ -70,7 +69,7 @@ def _first_image_is_enough(right: Any) -> Any:
 def _namesake_inherits(right: Any) -> Any:
     def entry(verdict: Any, last: Any) -> Any:
         if last is not None:
-            last = msgspec.structs.replace(last, uid=verdict.desired.uid)
+            last = replace(last, uid=verdict.desired.uid)
         return right(verdict, last)
 
     return entry
@@ -81,7 +80,7 @@ def _newest_generation_is_claimed(right: Any) -> Any:
         found = right(verdict, last)
         if not found.current_generation:
             return found
-        return msgspec.structs.replace(found, current_generation=found.desired_generation)
+        return replace(found, current_generation=found.desired_generation)
 
     return entry
 
@@ -91,14 +90,14 @@ def _last_good_generation_is_forgotten(right: Any) -> Any:
         found = right(verdict, last)
         if found.current_generation == found.desired_generation:
             return found
-        return msgspec.structs.replace(found, current_generation=0)
+        return replace(found, current_generation=0)
 
     return entry
 
 
 def _last_error_is_forgotten(right: Any) -> Any:
     def entry(verdict: Any, last: Any) -> Any:
-        return msgspec.structs.replace(
+        return replace(
             right(verdict, last), last_failed_generation=0, last_failed_generation_errors=()
         )
 
@@ -139,8 +138,8 @@ def _removed_sets_are_wanted(right: Any) -> Any:
     def desired(node: Any, pools: Any, sets: Any, **more: Any) -> Any:
         found = tuple(pools)
         everything = [name for one in found for name in one.spec.pinned_image_sets]
-        spec = msgspec.structs.replace(found[0].spec, pinned_image_sets=tuple(everything))
-        return right(node, [msgspec.structs.replace(one, spec=spec) for one in found], sets, **more)
+        spec = replace(found[0].spec, pinned_image_sets=tuple(everything))
+        return right(node, [replace(one, spec=spec) for one in found], sets, **more)
 
     return desired
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -18,6 +17,7 @@ from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_P
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.api.node import RUNTIME_CLASSES
 from lading.kernel.objects import Key, OwnerReference
+from lading.kernel.values import replace
 from lading.loop.informer import Informer
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
@@ -149,8 +149,8 @@ async def test_issue_17_1_an_agent_writes_nothing_to_the_report_of_an_earlier_no
     async with one_node(tmp_path, described) as one:
         found = await described.get(MACHINE_CONFIG_NODES, "n")
         earlier = OwnerReference(api_version="v1", kind="Node", name="n", uid="earlier")
-        metadata = msgspec.structs.replace(found.metadata, owner_references=(earlier,))
-        one.caches.machine_config_nodes.put(msgspec.structs.replace(found, metadata=metadata))
+        metadata = replace(found.metadata, owner_references=(earlier,))
+        one.caches.machine_config_nodes.put(replace(found, metadata=metadata))
         await one.look(times=3)
         assert await described.get(MACHINE_CONFIG_NODES, "n") == found
         one.caches.machine_config_nodes.put(found)

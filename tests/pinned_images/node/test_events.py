@@ -48,4 +48,4 @@ def test_an_event_is_recorded_only_when_its_status_could_be_written() -> None:
     """The API server may be away for minutes, and a node reconciles many times meanwhile."""
     plan = planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s")))
     (lane,) = (lane for lane in plan.lanes().values() if isinstance(lane[0], WriteStatus))
-    assert [type(action) for action in lane] == [WriteStatus, RecordNodeEvent]
+    assert tuple(map(type, lane)) == (WriteStatus, RecordNodeEvent)

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.images import ImageKey
+from lading.kernel.values import replace
 from lading.pinned_images.node import host
 from lading.pinned_images.node.types import Desired, DesiredSet, PinSettings
 from lading.pinned_images.progress import Progress

@@ -1,7 +1,7 @@
 """What a look at a node finds: images by the names of their runtime, conditions, room."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from lading.api.core import Node
 from lading.kernel.images import ImageKey, Resolution
+from lading.kernel.values import replace
 from lading.pinned_images.node import observe
 from lading.pinned_images.node.types import Desired, ObservedNodeImages, Present, Written
 from lading.ports.cri import Filesystems, FilesystemUsage, Image, ImageSpec

@@ -1,6 +1,5 @@
 """What a node resolves and pins, and when it is reconciled again."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from lading.kernel.images import Resolution
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.pinned_images.node.types import (
     DesiredSet,
     ObservedNodeImages,

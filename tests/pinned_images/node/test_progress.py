@@ -1,9 +1,9 @@
 """The agent's live figure: counts, bytes, errors and space, from one look at the node."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 from lading.kernel import conditions
+from lading.kernel.values import replace
 from lading.pinned_images.node import progress
 from lading.pinned_images.node.transfers import Transfer
 from lading.pinned_images.node.types import Desired, ObservedNodeImages, Pull, PullErrorKind

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from lading.adapters.registry.credentials import Chain, Table
 from lading.adapters.registry.endpoints import DirectRouting, Endpoint
 from lading.kernel import texts
 from lading.kernel.images import ImageKey
+from lading.kernel.values import replace
 from lading.pinned_images.node import rules
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.pulls import LOOK_SECONDS, PROGRESS_BYTES_MIN, PullEngine

@@ -1,13 +1,12 @@
 """What a node reports: never more than it observed, and slow is not failed."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pytest
 
 from lading.kernel import conditions
+from lading.kernel.values import replace
 from lading.pinned_images.node import report
 from lading.pinned_images.node.types import (
     STATUS_BURST_MAX,
@@ -330,10 +329,10 @@ def test_counts_that_another_definition_drops_cause_no_write() -> None:
     sets = [image_set("s", "a", "b")]
     first = status_of(planned(sets, observed("a", known=["b"])))
     entries = (
-        msgspec.structs.replace(one, image_count=0, present_image_count=0, missing_bytes=0)
+        replace(one, image_count=0, present_image_count=0, missing_bytes=0)
         for one in first.pinned_image_sets
     )
-    stored = msgspec.structs.replace(first, pinned_image_sets=tuple(entries))
+    stored = replace(first, pinned_image_sets=tuple(entries))
     plan = planned(sets, observed("a", known=["b"], last_status=stored))
     assert actions_of(plan, WriteStatus) == []
 

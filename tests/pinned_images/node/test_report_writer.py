@@ -15,6 +15,7 @@ from lading.api.machineconfiguration.machine_config_node import (
     NodePinnedImageSet,
 )
 from lading.kernel.objects import Resource
+from lading.kernel.values import replace
 from lading.loop.informer import Informer
 from lading.loop.read_your_writes import ReadYourWrites
 from lading.pinned_images import claims
@@ -75,7 +76,7 @@ async def test_fields_that_another_definition_does_not_declare_are_not_sent() ->
     """Server-side apply would refuse the whole status."""
     api = Api(declares_uid=False)
     (entry,) = STATUS.pinned_image_sets
-    counted = msgspec.structs.replace(
+    counted = replace(
         entry,
         image_count=2,
         present_image_count=1,
@@ -84,7 +85,7 @@ async def test_fields_that_another_definition_does_not_declare_are_not_sent() ->
         pull_attempt=2,
         next_pull_time="2026-01-01T00:00:00Z",
     )
-    await writer(api).write(msgspec.structs.replace(STATUS, pinned_image_sets=(counted,)))
+    await writer(api).write(replace(STATUS, pinned_image_sets=(counted,)))
     assert api.status["pinnedImageSets"] == [
         {"name": "s", "currentGeneration": 1, "desiredGeneration": 1}
     ]

@@ -1,7 +1,6 @@
 """Which pulls a node starts and cancels, and in which order."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.kernel.images import ImageKey, Resolution
+from lading.kernel.values import replace
 from lading.pinned_images.node.types import (
     CancelPull,
     PastPulls,

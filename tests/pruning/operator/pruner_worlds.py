@@ -1,6 +1,5 @@
 """Objects around an ImagePruner, with defaults: every field written in a test matters."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ from lading.api.core import Pod
 from lading.api.imageregistry import PruneRun, StoredImagePruner
 from lading.api.rbac_objects import ClusterRoleBinding, ServiceAccount
 from lading.kernel import conditions
+from lading.kernel.values import replace
 from lading.pruning.operator import plan as planning
 from lading.pruning.operator.types import (
     CreateObject,

@@ -2,13 +2,13 @@
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
 from lading.kernel.objects import OwnerReference
+from lading.kernel.values import replace
 from lading.pruning.operator import plan as planning
 from lading.pruning.operator.types import (
     CreateObject,
@@ -104,7 +104,7 @@ def test_drift_of_the_cron_job_is_repaired() -> None:
     assert seen.cron_job is not None
     spec = copy.deepcopy(seen.cron_job.spec)
     spec["concurrencyPolicy"] = "Allow"
-    changed = msgspec.structs.replace(seen.cron_job, spec=spec)
+    changed = replace(seen.cron_job, spec=spec)
     (action,) = actions(replace(seen, cron_job=changed))
     assert isinstance(action, ReplaceCronJob)
     assert action.because == "it was changed by hand"
@@ -116,7 +116,7 @@ def test_what_a_webhook_added_is_accepted() -> None:
     seen = settled()
     assert seen.cron_job is not None
     spec = {**seen.cron_job.spec, "added": True}
-    changed = msgspec.structs.replace(seen.cron_job, spec=spec)
+    changed = replace(seen.cron_job, spec=spec)
     accepted = replace(seen, cron_job=changed, answered_spec=spec)
     assert not [one for one in actions(accepted) if isinstance(one, ReplaceCronJob)]
 
@@ -124,16 +124,16 @@ def test_what_a_webhook_added_is_accepted() -> None:
 def test_drift_of_the_rights_is_repaired() -> None:
     seen = settled()
     binding = seen.bindings[NAME]
-    no_subject = replace(seen, bindings={NAME: msgspec.structs.replace(binding, subjects=None)})
+    no_subject = replace(seen, bindings={NAME: replace(binding, subjects=None)})
     assert isinstance(actions(no_subject)[0], ReplaceSubjects)
     (subject,) = binding.subjects or ()
-    another = (msgspec.structs.replace(subject, namespace="elsewhere"), subject)
-    more = msgspec.structs.replace(binding, subjects=another)
+    another = (replace(subject, namespace="elsewhere"), subject)
+    more = replace(binding, subjects=another)
     assert isinstance(actions(replace(seen, bindings={NAME: more}))[0], ReplaceSubjects)
-    role = msgspec.structs.replace(binding.role_ref, name="cluster-admin")
-    other = msgspec.structs.replace(binding, role_ref=role)
-    kind = msgspec.structs.replace(binding.role_ref, kind="Role")
-    local = msgspec.structs.replace(binding, role_ref=kind)
+    role = replace(binding.role_ref, name="cluster-admin")
+    other = replace(binding, role_ref=role)
+    kind = replace(binding.role_ref, kind="Role")
+    local = replace(binding, role_ref=kind)
     assert isinstance(actions(replace(seen, bindings={NAME: local}))[0], DeleteBinding)
     first, second = actions(replace(seen, bindings={NAME: other}))[:2]
     assert isinstance(first, DeleteBinding)
@@ -144,20 +144,20 @@ def test_drift_of_the_rights_is_repaired() -> None:
 def test_labels_and_owners_are_repaired_and_an_older_object_is_adopted() -> None:
     seen = settled()
     assert seen.account is not None
-    metadata = msgspec.structs.replace(seen.account.metadata, labels={})
-    bare = msgspec.structs.replace(seen.account, metadata=metadata)
+    metadata = replace(seen.account.metadata, labels={})
+    bare = replace(seen.account, metadata=metadata)
     (action,) = actions(replace(seen, account=bare))
     assert isinstance(action, RepairMetadata)
     owner = OwnerReference(api_version="v1", kind="ImagePruner", name="cluster", uid="older")
-    metadata = msgspec.structs.replace(seen.account.metadata, owner_references=(owner,))
-    older = msgspec.structs.replace(seen.account, metadata=metadata)
+    metadata = replace(seen.account.metadata, owner_references=(owner,))
+    older = replace(seen.account, metadata=metadata)
     (action,) = actions(replace(seen, account=older))
     assert isinstance(action, RepairMetadata)
 
 
 def foreign(one: Any) -> Any:
-    metadata = msgspec.structs.replace(one.metadata, labels={}, owner_references=())
-    return msgspec.structs.replace(one, metadata=metadata)
+    metadata = replace(one.metadata, labels={}, owner_references=())
+    return replace(one, metadata=metadata)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_a_binding_that_may_not_be_deleted_is_reported() -> None:
     seen = settled()
     foreign = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
     (name, one), *_ = seen.bindings.items()
-    changed = msgspec.structs.replace(one, role_ref=msgspec.convert(foreign, type(one.role_ref)))
+    changed = replace(one, role_ref=msgspec.convert(foreign, type(one.role_ref)))
     refusal = {f"ClusterRoleBinding {name}": RefusedWrite(body=None, answer="forbidden")}
     condition = available(replace(seen, bindings={name: changed}, refusals=refusal))
     assert f"The API server refuses ClusterRoleBinding {name}: forbidden." in condition.message

@@ -1,16 +1,15 @@
 """The conditions of the ImagePruner, by its CronJob, Jobs, pods and reports."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import msgspec
 import pytest
 
 from lading.api.batch import CronJobStatus
 from lading.api.imageregistry import ImagePrunerStatus
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition
+from lading.kernel.values import replace
 from lading.pruning.operator import plan as planning
 from lading.pruning.operator import report
 from lading.pruning.operator.types import (
@@ -66,7 +65,7 @@ def ran(*jobs: Any, **more: Any) -> ObservedPruner:
 def scheduled(seen: ObservedPruner, at: datetime) -> ObservedPruner:
     """The CronJob controller made a Job then."""
     assert seen.cron_job is not None
-    made = msgspec.structs.replace(seen.cron_job, status=CronJobStatus(last_schedule_time=text(at)))
+    made = replace(seen.cron_job, status=CronJobStatus(last_schedule_time=text(at)))
     return replace(seen, cron_job=made)
 
 
@@ -179,8 +178,8 @@ def test_the_last_words_of_a_pod_are_the_cause() -> None:
 
 def named_pod(name: str, job_name: str, at: datetime, **terminated: Any) -> Any:
     made = pod(job_name, **terminated)
-    metadata = msgspec.structs.replace(made.metadata, name=name, creation_timestamp=text(at))
-    return msgspec.structs.replace(made, metadata=metadata)
+    metadata = replace(made.metadata, name=name, creation_timestamp=text(at))
+    return replace(made, metadata=metadata)
 
 
 def test_only_the_newest_pod_of_the_job_that_failed_counts() -> None:
@@ -214,7 +213,7 @@ def test_the_last_success_is_the_latest_that_is_known() -> None:
     assert facts(removed).last_success == NOW - 2 * HOUR
     assert removed.cron_job is not None
     later = CronJobStatus(last_successful_time=text(NOW - HOUR))
-    told = replace(removed, cron_job=msgspec.structs.replace(removed.cron_job, status=later))
+    told = replace(removed, cron_job=replace(removed.cron_job, status=later))
     assert facts(told).last_success == NOW - HOUR
 
 
@@ -226,9 +225,7 @@ def test_figures_are_those_of_the_last_job_only() -> None:
 
 def test_a_job_without_a_start_is_active_since_it_was_made() -> None:
     made = job(FIRST, active=True, start=NOW - HOUR)
-    waiting = msgspec.structs.replace(
-        made, status=msgspec.structs.replace(made.status, start_time=None)
-    )
+    waiting = replace(made, status=replace(made.status, start_time=None))
     assert facts(ran(waiting)).active_since == NOW - HOUR
 
 
@@ -324,10 +321,8 @@ def test_a_period_counts_from_the_last_start(last: datetime | None, expected: da
     """Not from the moment of the look: a look would change the status."""
     seen = settled({"schedule": "@every 90m", "startingDeadlineSeconds": 7200})
     assert seen.cron_job is not None
-    metadata = msgspec.structs.replace(
-        seen.cron_job.metadata, creation_timestamp=text(NOW - HOUR / 2)
-    )
-    seen = replace(seen, cron_job=msgspec.structs.replace(seen.cron_job, metadata=metadata))
+    metadata = replace(seen.cron_job.metadata, creation_timestamp=text(NOW - HOUR / 2))
+    seen = replace(seen, cron_job=replace(seen.cron_job, metadata=metadata))
     seen = scheduled(seen, last) if last is not None else seen
     assert status(seen).next_schedule_time == text(expected)
     later = NOW + timedelta(minutes=1)

@@ -1,8 +1,8 @@
 """Where a pod may run."""
 
-import msgspec
 import pytest
 
+from lading.kernel.values import replace
 from lading.standalone.workloads import placement
 from lading.standalone.workloads.kinds import NodeSpec, PodSpec, Taint, Toleration
 from tests.standalone.workloads.builders import node
@@ -50,7 +50,7 @@ def test_a_taint_is_tolerated(toleration: Toleration, is_tolerated: bool) -> Non
 
 
 def test_a_cordoned_node_is_tainted() -> None:
-    cordoned = msgspec.structs.replace(node("n"), spec=NodeSpec(unschedulable=True))
+    cordoned = replace(node("n"), spec=NodeSpec(unschedulable=True))
     assert not placement.is_tolerated(cordoned, (), "NoSchedule")
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
 import pytest
 
 from lading.api.machineconfiguration.pinned_image_set import (
@@ -13,6 +12,7 @@ from lading.api.machineconfiguration.pinned_image_set import (
 )
 from lading.api.node import RuntimeClass
 from lading.kernel.objects import ObjectMeta
+from lading.kernel.values import replace
 from lading.runtime_images.gc_types import GcReason
 from lading.web.views import collection, pins
 from tests.web import reports
@@ -97,5 +97,5 @@ def test_what_is_not_shown_is_counted_all_the_same() -> None:
 def test_names_and_texts_are_without_secrets() -> None:
     secret = "https://user:hunter2@registry.example.com"
     verdict = reports.verdict(secret, message=f"run by container {secret}")
-    [group] = value(msgspec.structs.replace(verdict, id="sha256:1"))["groups"]
+    [group] = value(replace(verdict, id="sha256:1"))["groups"]
     assert "hunter2" not in str(group)

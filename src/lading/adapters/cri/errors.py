@@ -91,9 +91,6 @@ _WORDING: Mapping[type[CriError], tuple[str, ...]] = {
     ),
     cri.InUse: ("image is in use", "image used by", "in use by a container"),
 }
-_PATTERNS = tuple(
-    (re.compile("|".join(wording), re.IGNORECASE), kind) for kind, wording in _WORDING.items()
-)
 
 _BY_STATUS: Mapping[Status, type[CriError]] = {
     Status.UNAVAILABLE: cri.Unavailable,
@@ -119,7 +116,7 @@ def _kind(status: Status, message: str) -> type[CriError]:
         return _BY_PREFIX[prefix]
     if status in _BY_STATUS:
         return _BY_STATUS[status]
-    for pattern, kind in _PATTERNS:
-        if pattern.search(message):
+    for kind, wording in _WORDING.items():
+        if re.search("|".join(wording), message, re.IGNORECASE):
             return kind
     return cri.ImageNotFound if status is Status.NOT_FOUND else CriError

@@ -1,6 +1,6 @@
 """CRI messages to and from the data of the port; nothing is decided here."""
 
-import json
+import msgspec
 
 from lading.ports import cri
 from lading.ports.credential import Credential
@@ -106,11 +106,13 @@ def status_data(message: cri_pb2.StatusResponse) -> cri.RuntimeStatus:
     )
 
 
+class _Configuration(msgspec.Struct, rename="camel"):
+    sandbox_image: str = ""
+
+
 def _sandbox_image(config: str) -> str:
     """containerd and CRI-O both show their configuration as JSON; other runtimes need not."""
     try:
-        document = json.loads(config)
-    except ValueError:
+        return msgspec.json.decode(config, type=_Configuration).sandbox_image
+    except msgspec.MsgspecError:
         return ""
-    found = document.get("sandboxImage") if isinstance(document, dict) else None
-    return found if isinstance(found, str) else ""

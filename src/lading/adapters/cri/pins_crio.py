@@ -9,11 +9,10 @@ reload that fails nor a crash loses an unpin.
 
 from collections.abc import Collection, Mapping
 
-import msgspec
-
 from lading.adapters.cri import read_back, releases
 from lading.adapters.cri.crio_config import CrioConfig, PinRecord
 from lading.adapters.cri.crio_reload import Reload
+from lading.kernel.values import replace
 from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, Image, Pin, RecordedPin
@@ -65,9 +64,7 @@ class CrioPins:
         ]
         kept = {record.image_id for record in ours}
         released = [
-            msgspec.structs.replace(record, released=True)
-            for record in before
-            if record.image_id not in kept
+            replace(record, released=True) for record in before if record.image_id not in kept
         ]
         held = await self._held_by_us_alone(released, present)
         ours = await self._put_in_force(ours, released, held=held, present=present)

@@ -1,6 +1,6 @@
 """A runtime with another service for its images, as some snapshotters want it."""
 
-from dataclasses import dataclass
+import msgspec
 
 from lading.ports.credential import Credential
 from lading.ports.cri import (
@@ -15,8 +15,7 @@ from lading.ports.cri import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitRuntime:
+class SplitRuntime(msgspec.Struct, frozen=True, kw_only=True):
     runtime: Cri
     image_service: Cri
 

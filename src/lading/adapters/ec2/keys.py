@@ -8,10 +8,11 @@ used until shortly before they expire. No key and no token reaches an error.
 import configparser
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlencode
+
+import msgspec
 
 from lading.adapters.ec2 import exchange
 from lading.adapters.ec2.exchange import AwsExchange
@@ -28,16 +29,14 @@ TOKEN_BYTES_MAX = 20_000  # STS takes no longer one
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]{1,512}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebIdentity:
+class WebIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """A role, and where the token is that proves who takes it."""
 
     role: str
     token_file: Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RoleKeys:
+class _RoleKeys(msgspec.Struct, frozen=True, kw_only=True):
     keys: AwsKeys
     expires_at: datetime
 
@@ -46,13 +45,12 @@ def sts_endpoint_of(region: str) -> str:
     return f"https://sts.{region}.{exchange.domain_of(region)}"
 
 
-@dataclass(slots=True, kw_only=True)
-class KeySource:
+class KeySource(msgspec.Struct, kw_only=True):
     file: Path
     aws: AwsExchange
     clock: Clock
     sts_endpoint: Callable[[str], str] = sts_endpoint_of
-    _of_roles: dict[tuple[WebIdentity, str], _RoleKeys] = field(default_factory=dict)
+    _of_roles: dict[tuple[WebIdentity, str], _RoleKeys] = {}
 
     async def keys(self, region: str) -> AwsKeys:
         """Raises Ec2Error."""

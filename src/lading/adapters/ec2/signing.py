@@ -3,17 +3,19 @@
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from lading.kernel.values import Redacted
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwsKeys:
+class AwsKeys(Redacted, frozen=True, kw_only=True):
+    shown = ("access_key_id",)
+
     access_key_id: str
-    secret_access_key: str = field(repr=False)
-    session_token: str = field(default="", repr=False)
+    secret_access_key: str
+    session_token: str = ""
 
 
 def signed_headers(

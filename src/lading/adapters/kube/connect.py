@@ -6,7 +6,6 @@ service account. What a client consists of (retries, rate limit, network) is put
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from lading.adapters.kube import client, in_cluster, kubeconfig
@@ -20,6 +19,7 @@ from lading.adapters.kube.limiter import (
     TokenBucket,
 )
 from lading.adapters.kube.retry import Retrying
+from lading.kernel.values import replace
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange
 

@@ -4,10 +4,12 @@ Whatever is secret stays out of `repr`, so that a connection can be logged.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from lading.kernel.objects import Model
+from lading.kernel.values import Redacted
 
 
 class ConfigurationError(Exception):
@@ -18,64 +20,66 @@ class NothingConfigured(ConfigurationError):
     """No API server is configured: there is no kubeconfig, and this is not a pod."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trust:
+class Trust(Redacted, frozen=True, kw_only=True):
     """How the server proves who it is."""
 
-    authority_pem: str = field(default="", repr=False)
+    shown = ("server_name", "verify")
+
+    authority_pem: str = ""
     """Empty: the authorities of the operating system."""
     server_name: str = ""
     """Empty: the host of the address."""
     verify: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
+class Certificate(Redacted, frozen=True, kw_only=True):
     """How we prove who we are, with TLS."""
 
+    shown = ("certificate_pem",)
+
     certificate_pem: str
-    key_pem: str = field(repr=False)
+    key_pem: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Impersonation:
+class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
     user: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extra: Mapping[str, tuple[str, ...]] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecPlugin:
+class ExecPlugin(Redacted, frozen=True, kw_only=True):
     """A command that prints credentials (client.authentication.k8s.io)."""
+
+    shown = ("where", "command", "arguments")
 
     where: str
     """The file and field that ask for it, for errors."""
     api_version: str
     command: str
     arguments: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] = {}
     install_hint: str = ""
     interactive_mode: str = "IfAvailable"
     cluster: Mapping[str, Any] | None = None
     """What `provideClusterInfo` passes on, in the form of ExecCredential's spec.cluster."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
+class User(Redacted, frozen=True, kw_only=True):
     """At most one way to authenticate by header, and perhaps a certificate as well."""
 
-    token: str = field(default="", repr=False)
+    shown = ("token_file", "username", "certificate", "exec_plugin", "impersonation")
+
+    token: str = ""
     token_file: str = ""
     username: str = ""
-    password: str = field(default="", repr=False)
+    password: str = ""
     certificate: Certificate | None = None
     exec_plugin: ExecPlugin | None = None
     impersonation: Impersonation | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class Connection(msgspec.Struct, frozen=True, kw_only=True):
     server: str
     """An address such as `https://host:port/prefix`, without a slash at the end."""
     trust: Trust = Trust()

@@ -7,7 +7,6 @@ how long its credential is good. What the server refused is forgotten, and asked
 import base64
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from lading.adapters.kube.connection import (
@@ -17,6 +16,7 @@ from lading.adapters.kube.connection import (
 )
 from lading.adapters.kube.errors import CredentialsFailed
 from lading.adapters.kube.exec_plugin import PluginCredentials
+from lading.kernel.values import Redacted
 from lading.ports.clock import Clock
 
 TOKEN_FILE_SECONDS = 60.0
@@ -24,11 +24,12 @@ TOKEN_FILE_SECONDS = 60.0
 Headers = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class Proof(Redacted, frozen=True, kw_only=True):
     """What one request carries."""
 
-    headers: Headers = field(repr=False)
+    shown = ("certificate",)
+
+    headers: Headers
     certificate: Certificate | None
 
 

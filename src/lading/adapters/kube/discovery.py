@@ -5,7 +5,6 @@ untyped, for commands that show or apply any kind. Subresources are left out.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -48,8 +47,7 @@ class _Groups(Model, frozen=True, kw_only=True):
     items: tuple[_Group, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class Served(msgspec.Struct, frozen=True, kw_only=True):
     """One served version of a kind, with every name that it goes by."""
 
     resource: Resource[dict[str, Any]]

@@ -5,7 +5,8 @@ Raises ValueError for what is not HTTP, IncompleteReadError for an answer that i
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 _READ_BYTES = 64 * 1024
 _END = b"\r\n"
@@ -14,8 +15,7 @@ _INTERIM_STATUS_MAX = 199
 _INTERIM_ANSWERS_MAX = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class Head(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     headers: Mapping[str, str]
     """Header names in lower case; one that is there several times is joined by commas."""

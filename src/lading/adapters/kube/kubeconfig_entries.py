@@ -6,10 +6,11 @@ file and the field; values are never shown, since most of them are secret.
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import msgspec
 
 from lading.adapters.kube.connection import (
     Certificate,
@@ -28,8 +29,7 @@ _SCHEMES = ("https", "http")
 _PEM_BEGIN = "-----BEGIN "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeconfigEntry:
+class KubeconfigEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One mapping of a kubeconfig, and where it stands."""
 
     file: Path

@@ -9,8 +9,9 @@ import contextlib
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from urllib.parse import quote, urlencode, urlsplit
+
+import msgspec
 
 from lading.adapters import connecting
 from lading.adapters.kube import errors, http_messages, retry, tls, transport
@@ -28,8 +29,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 _OK = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Line:
+class _Line(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One connection, and what it proves."""
 
     reader: asyncio.StreamReader

@@ -7,7 +7,6 @@ others still work. Problems never show a secret.
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +14,20 @@ import msgspec
 
 from lading.adapters.registry import image_patterns
 from lading.kernel.errors import UNREADABLE
+from lading.kernel.values import Redacted
 from lading.ports.registry import Credential
 
 FILE_BYTES_MAX = 1024 * 1024  # a Kubernetes Secret cannot be larger
 _NO_USER = "<token>"  # docker's mark for a secret that is an identity token
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthFile:
+class AuthFile(Redacted, frozen=True, kw_only=True):
     """What a file says; `helper_by_pattern` and `default_helper` name programs to ask."""
 
-    credential_by_pattern: Mapping[str, Credential] = field(default_factory=dict, repr=False)
-    helper_by_pattern: Mapping[str, str] = field(default_factory=dict)
+    shown = ("helper_by_pattern", "default_helper", "problems")
+
+    credential_by_pattern: Mapping[str, Credential] = {}
+    helper_by_pattern: Mapping[str, str] = {}
     default_helper: str = ""
     problems: tuple[str, ...] = ()
 

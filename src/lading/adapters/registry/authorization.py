@@ -7,9 +7,9 @@ for a fresh credential, once.
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
 
 import aiohttp
+import msgspec
 import yarl
 
 from lading.adapters.registry import challenges, locations, tokens
@@ -18,6 +18,7 @@ from lading.adapters.registry.credentials import CredentialSource
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.tokens import TokenRefused, Tokens
 from lading.adapters.registry.transport import Transport
+from lading.kernel.values import replace
 from lading.ports import registry
 from lading.ports.registry import Credential
 
@@ -29,8 +30,7 @@ Send = Callable[[str], Awaitable[aiohttp.ClientResponse]]
 """Sends the request with this Authorization header; an empty one means without."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Header:
+class _Header(msgspec.Struct, frozen=True, kw_only=True):
     """A header that may be sent, and how it was come by, so that a new one can be made in time."""
 
     value: str

@@ -5,14 +5,14 @@ In such a folder `*.crt` are authorities, and `NAME.cert` with `NAME.key` is who
 
 import ssl
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 Stamp = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostCertificates:
+class HostCertificates(msgspec.Struct, frozen=True, kw_only=True):
     authorities: Sequence[Path] = ()
     clients: Sequence[tuple[Path, Path | None]] = ()
     """Certificate and key; no key means that one file has both."""
@@ -52,12 +52,11 @@ def _stamp(path: Path) -> Stamp:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateFolders:
+class CertificateFolders(msgspec.Struct, frozen=True):
     """Folders of a folder, each named after a registry, such as /etc/containers/certs.d."""
 
     root: Path
-    _contexts: dict[Path, tuple[Stamp, ssl.SSLContext | bool]] = field(default_factory=dict)
+    _contexts: dict[Path, tuple[Stamp, ssl.SSLContext | bool]] = {}
 
     def context(self, host: str) -> ssl.SSLContext | bool:
         """Read again when the folder changes; raises OSError when a file cannot be used."""

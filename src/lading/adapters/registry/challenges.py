@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from enum import Enum, auto
+
+import msgspec
 
 HEADER_CHARACTERS_MAX = 8192
 _CHALLENGE = re.compile(r"(?:^|,)\s*(basic|bearer)(?=[\s,]|$)", re.IGNORECASE)
@@ -16,12 +17,11 @@ class Scheme(Enum):
     BEARER = auto()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Challenge:
+class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     scheme: Scheme
     realm: str = ""
     service: str = ""
-    scopes: frozenset[str] = field(default=frozenset())
+    scopes: frozenset[str] = frozenset()
 
 
 def parse(headers: Iterable[str]) -> Challenge | None:

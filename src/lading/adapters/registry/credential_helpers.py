@@ -6,7 +6,6 @@ A helper that fails is reported and counts as having nothing.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -30,8 +29,7 @@ class _Answer(msgspec.Struct, rename="pascal"):
     secret: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedAnswer:
+class _CachedAnswer(msgspec.Struct, frozen=True):
     credentials: tuple[Credential, ...]
     until: float
 

@@ -9,7 +9,6 @@ that cannot do without a pod's service account token is for the kubelet alone.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from lading.adapters.registry.credentials import Table
 from lading.adapters.registry.endpoints import Endpoint
 from lading.kernel import durations
 from lading.kernel.errors import UNREADABLE, Malformed
+from lading.kernel.values import Redacted
 from lading.ports.clock import Clock
 from lading.ports.registry import Credential
 
@@ -34,8 +34,7 @@ RESPONSE = "CredentialProviderResponse"
 KEPT_ANSWERS_MAX = 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class Provider(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     protocol: str
     program: Program
@@ -43,8 +42,7 @@ class Provider:
     kept_for: timedelta
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderConfig:
+class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True):
     providers: tuple[Provider, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -130,16 +128,18 @@ def _provider(entry: object, folder: Path) -> Provider:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderAnswer:
+class ProviderAnswer(Redacted, frozen=True, kw_only=True):
+    shown = ("cache_key_type", "kept_for")
+
     cache_key_type: str
     kept_for: timedelta
-    credential_by_pattern: Mapping[str, Credential] = field(repr=False)
+    credential_by_pattern: Mapping[str, Credential]
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedAnswer:
-    credential_by_pattern: Mapping[str, Credential] = field(repr=False)
+class _CachedAnswer(Redacted, frozen=True):
+    shown = ("until",)
+
+    credential_by_pattern: Mapping[str, Credential]
     until: float
 
 

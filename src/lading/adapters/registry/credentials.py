@@ -4,11 +4,13 @@ A source finds what fits an endpoint, best first. It never sees a request and ne
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from lading.adapters.registry import image_patterns
 from lading.adapters.registry.endpoints import Endpoint
+from lading.kernel.values import Redacted
 from lading.ports.registry import Credential
 
 
@@ -28,8 +30,7 @@ class Anonymous:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class ExplicitCredential:
+class ExplicitCredential(msgspec.Struct, frozen=True):
     """A credential that came with the request: for the server that it names, else no mirror."""
 
     credential: Credential
@@ -45,11 +46,10 @@ class ExplicitCredential:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Redacted, frozen=True):
     """Credentials by pattern (`host`, `host:port`, `host/path`, `*.host`); the longest wins."""
 
-    credential_by_pattern: Mapping[str, Credential] = field(repr=False)
+    credential_by_pattern: Mapping[str, Credential]
 
     async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
         fitting = [
@@ -64,8 +64,7 @@ class Table:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(msgspec.Struct, frozen=True):
     """Several sources, asked in order; what all of them know is tried."""
 
     sources: Sequence[CredentialSource]

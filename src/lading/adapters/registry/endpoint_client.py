@@ -6,7 +6,6 @@ Refusals become errors. Manifests, tags and descriptors are verified here; blobs
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping
-from dataclasses import dataclass, field, replace
 
 import aiohttp
 import msgspec
@@ -22,6 +21,7 @@ from lading.kernel.digests import Digest
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports import registry
 from lading.ports.registry import Manifest
 
@@ -35,8 +35,7 @@ class _TagList(msgspec.Struct):
     tags: list[str] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointRequest:
+class EndpointRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to ask an endpoint.
 
     `path` is below the repository; with a slash at its start, below the host; or it is a URL that
@@ -48,7 +47,7 @@ class EndpointRequest:
     what: str
     actions: str = PULL
     query: tuple[tuple[str, str], ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     body: bytes | AsyncIterable[bytes] | None = None
     scopes: frozenset[str] = frozenset()
     """The access to ask for where it is not `actions` on the endpoint's repository."""

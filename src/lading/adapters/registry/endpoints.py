@@ -7,13 +7,15 @@ configuration there is only the registry itself: over HTTPS, and over plain HTTP
 import ipaddress
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Protocol
+
+import msgspec
 
 from lading.kernel import references
 from lading.kernel.references import DOCKER_HUB, DOCKER_HUB_API, Reference
+from lading.kernel.values import replace
 from lading.ports.registry import RegistryError
 
 
@@ -26,8 +28,7 @@ class Use(StrEnum):
 ALL_USES = frozenset(Use)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """One base URL that serves a repository, and by which name its credentials are known."""
 
     url: str
@@ -40,15 +41,15 @@ class Endpoint:
     may_be_plain_http: bool = False
     """Plain HTTP is good enough where TLS is not spoken at all."""
     uses: frozenset[Use] = ALL_USES
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     query: tuple[tuple[str, str], ...] = ()
 
-    @cached_property
+    @property
     def image(self) -> str:
         """The name that credentials are looked up by."""
         return f"{self.host}/{self.repository}"
 
-    @cached_property
+    @property
     def server_address(self) -> str:
         """Scheme, host and port as they are written, which is how runtimes compare them."""
         scheme, _, rest = self.url.partition("://")
@@ -67,8 +68,7 @@ class Routing(Protocol):
         """At least one; raises Blocked when the configuration forbids the registry."""
 
 
-@dataclass(frozen=True, slots=True)
-class DirectRouting:
+class DirectRouting(msgspec.Struct, frozen=True):
     """Every registry under its own name; plain HTTP for these hosts and for this machine."""
 
     plain_http_hosts: frozenset[str] = frozenset()

@@ -8,7 +8,6 @@ is asked directly, as containerd does.
 import ssl
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -18,6 +17,7 @@ from lading.adapters.registry import certificates, endpoints
 from lading.adapters.registry.certificates import HostCertificates, Stamp
 from lading.adapters.registry.endpoints import ALL_USES, DirectRouting, Endpoint, Use
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 
 FILE_NAME = "hosts.toml"
 FILE_BYTES_MAX = 1024 * 1024
@@ -40,24 +40,24 @@ class _File(_Rules):
     host: dict[str, _Rules] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True, kw_only=True):
     url: yarl.URL | None
     """None for the usual one of the registry."""
     tls: ssl.SSLContext | bool
     uses: frozenset[Use] = ALL_USES
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class HostsFolders:
+class HostsFolders(msgspec.Struct, frozen=True):
     """Folders such as /etc/containerd/certs.d; the first that knows the registry decides."""
 
     folders: Sequence[Path]
     report: Callable[[str], None]
     host_root: Path = Path("/")
     """Where the host is mounted; the files name paths of the host."""
-    _read_folders: dict[Path, tuple[Stamp, tuple[_Place, ...]]] = field(default_factory=dict)
+    _read_folders: dict[Path, tuple[Stamp, tuple[_Place, ...]]] = msgspec.field(
+        default_factory=dict
+    )
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
         host = endpoints.required_registry(reference)

@@ -1,14 +1,13 @@
 """Every bound of the registry client in one value, so that a test can make them small."""
 
-from dataclasses import dataclass
+import msgspec
 
 from lading.kernel.backoff import Backoff
 
 BACK_OFF = Backoff(seconds_min=0.25, seconds_max=5.0, jitter_fraction=1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientLimits:
+class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
     downloads_per_host_max: int = 16  # more gave no more throughput when measured
     connections_per_host_max: int = 20  # short questions need not wait until a download ends
     connections_max: int = 128

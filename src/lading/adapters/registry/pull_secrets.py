@@ -7,11 +7,11 @@ distinguished by their key. Programs that a secret names are not run: it may onl
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from lading.adapters.registry import auth_files
 from lading.adapters.registry.auth_files import AuthFile
+from lading.kernel.values import replace
 
 _PARSER_BY_KEY = {
     ".dockerconfigjson": auth_files.parse,

@@ -8,7 +8,6 @@ are not resolved here.
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from lading.adapters.registry.endpoints import DirectRouting, Endpoint
 from lading.kernel import references
 from lading.kernel.errors import Malformed
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports import registry
 
 FILE_BYTES_MAX = 1024 * 1024
@@ -79,8 +79,7 @@ def _whole_names(reference: Reference) -> tuple[str, ...]:
     return reference.name, tag, digest
 
 
-@dataclass(frozen=True, slots=True)
-class RegistriesConf:
+class RegistriesConf(msgspec.Struct, frozen=True):
     entries: tuple[RegistryEntry, ...]
     certificates: CertificateFolders
     report: Callable[[str], None]

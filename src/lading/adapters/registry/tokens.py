@@ -7,7 +7,6 @@ import asyncio
 import base64
 import re
 from collections import OrderedDict
-from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -19,6 +18,7 @@ from lading.adapters.registry.challenges import Challenge
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.transport import RegistryCall, Transport
 from lading.kernel.errors import UNREADABLE
+from lading.kernel.values import replace
 from lading.ports import registry
 from lading.ports.registry import Credential, RegistryError
 
@@ -32,8 +32,7 @@ CLIENT_ID = "lading"
 Key = tuple[str, str, frozenset[str], Credential | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class Token(msgspec.Struct, frozen=True, kw_only=True):
     value: str
     expires_at: float
 

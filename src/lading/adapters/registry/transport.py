@@ -10,9 +10,9 @@ import io
 import ssl
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
-from dataclasses import dataclass, field, replace
 
 import aiohttp
+import msgspec
 import yarl
 
 from lading.adapters import connecting, proxies
@@ -20,6 +20,7 @@ from lading.adapters.proxies import Proxy, ProxyMalformed
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry import locations
 from lading.adapters.registry.limits import ClientLimits
+from lading.kernel.values import replace
 from lading.ports import registry
 from lading.ports.clock import Clock
 
@@ -28,22 +29,20 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HARMLESS_HEADERS = frozenset({"Accept", "Range"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegistryCall:
+class RegistryCall(msgspec.Struct, frozen=True, kw_only=True):
     """A request, whole; `what` names it in errors."""
 
     method: str
     url: yarl.URL
     what: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     body: bytes | AsyncIterable[bytes] | None = None
     tls: ssl.SSLContext | bool = True
     remote_only: bool = False
     """Another machine named the URL: a name in it must not resolve to an address of this one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sessions:
+class Sessions(msgspec.Struct, frozen=True, kw_only=True):
     any_address: aiohttp.ClientSession
     remote_only: aiohttp.ClientSession
     """Its connections are its own, to addresses that its resolver checked."""

@@ -16,10 +16,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
 
 from lading import files
 from lading.ports import storage
@@ -35,12 +36,11 @@ _NO_FOLDER = (FileNotFoundError, NotADirectoryError)
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
-class _Emptiness:
+class _Emptiness(msgspec.Struct, frozen=True):
     """The folders that a list has found empty, and when it began."""
 
     since: float
-    folders: list[str] = field(default_factory=list)
+    folders: list[str] = []
 
 
 class FileStorage:

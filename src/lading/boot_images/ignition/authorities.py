@@ -8,19 +8,22 @@ import binascii
 import re
 import urllib.parse
 from datetime import datetime
-from typing import Any
-
-from cryptography import x509
+from typing import TYPE_CHECKING, Any
 
 from lading.boot_images.ignition import resources
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 SERVER_PORT = 22623  # of the machine config server, on every platform
 SERVER_PATH = "/config/"
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----")
 
 
-def certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
+def certificates(pem: bytes) -> "tuple[x509.Certificate, ...]":
     """Those that can be read."""
+    from cryptography import x509  # slow to load, and no help needs it
+
     found = []
     for block in _PEM.findall(pem):
         try:
@@ -42,7 +45,7 @@ def sources(config: dict[str, Any]) -> list[dict[str, Any]]:
     return _objects(tls, "certificateAuthorities")
 
 
-def trusted(config: dict[str, Any]) -> tuple[x509.Certificate, ...]:
+def trusted(config: dict[str, Any]) -> "tuple[x509.Certificate, ...]":
     texts = [one.get("source") for one in sources(config)]
     data = [resources.data_of(text) for text in texts if isinstance(text, str)]
     return tuple(one for pem in data if pem is not None for one in certificates(pem))

@@ -3,8 +3,9 @@
 A finding names its reason and a JSON path, never a value: user data holds passwords and keys.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 FINDINGS_MAX = 20  # of each kind; a hostile stub must not fill a condition
 Path = tuple[str | int, ...]
@@ -105,8 +106,7 @@ class Loss(StrEnum):
     VERSION_UNKNOWN = "this version of specification 3 is newer than the ones known here"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     what: RejectionReason | Loss
     path: Path = ()
 

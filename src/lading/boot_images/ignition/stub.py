@@ -1,9 +1,10 @@
 """What a machine set's stub must be: readable by the new boot image, trusting the server. Pure."""
 
 import json
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from lading.boot_images.ignition import authorities, reading, translate
 from lading.boot_images.ignition.findings import Finding, Loss, RejectionReason, Unreadable
@@ -12,8 +13,7 @@ from lading.boot_images.ignition.translate import SpecVersion
 MINOR_KNOWN_MAX = 6  # 3.6 is the newest specification that was read for this table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stub:
+class Stub(msgspec.Struct, frozen=True, kw_only=True):
     """`data` is what new machines should get; None when the source is right as it is."""
 
     data: bytes | None = None

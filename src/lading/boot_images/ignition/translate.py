@@ -5,8 +5,9 @@ something by leaving a value out, the result says it.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lading.boot_images.ignition import resources, storage
 from lading.boot_images.ignition.findings import Finding, Loss, RejectionReason, Unreadable
@@ -21,8 +22,7 @@ UNIT_SUFFIXES = (
 UNIT_LINE_CHARACTERS_MAX = 2048  # systemd's own limit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpecVersion:
+class SpecVersion(msgspec.Struct, frozen=True, kw_only=True):
     major: int
     minor: int
     is_final: bool
@@ -37,8 +37,7 @@ class SpecVersion:
         return cls(major=int(found[1]), minor=int(found[2]), is_final=found[4] is None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Translation:
+class Translation(msgspec.Struct, frozen=True, kw_only=True):
     config: dict[str, Any]
     losses: tuple[Finding, ...] = ()
 

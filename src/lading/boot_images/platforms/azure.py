@@ -5,8 +5,9 @@ not boot and the second would bill another product.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lading.boot_images.platforms.types import (
     Api,
@@ -29,8 +30,7 @@ EMEA = {"redhat": "", "redhat-limited": "-emea"}
 MARKETPLACE = ("publisher", "offer", "sku", "version")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Image:
+class _Image(msgspec.Struct, frozen=True, kw_only=True):
     """The image in the terms of both APIs: by resource, or by the four marketplace fields."""
 
     resource: str

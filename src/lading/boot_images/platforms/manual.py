@@ -1,8 +1,9 @@
 """Platforms where a person uploads the image first; the target is named. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lading.boot_images.platforms.types import (
     Api,
@@ -16,8 +17,7 @@ from lading.boot_images.platforms.types import (
 from lading.boot_images.verdicts import Manual, Skipped, Why
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManualPlatform:
+class ManualPlatform(msgspec.Struct, frozen=True, kw_only=True):
     """`fields` are where a machine spec may name its image; `artifact` is what is to upload."""
 
     name: str

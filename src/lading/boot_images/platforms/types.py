@@ -1,9 +1,10 @@
 """What every platform knows about boot images, and what it is asked with. Frozen data only."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
+
+import msgspec
 
 from lading.boot_images.stream import Stream
 from lading.boot_images.verdicts import Skipped, Why
@@ -19,8 +20,7 @@ class Api(StrEnum):
     CLUSTER = "cluster.x-k8s.io"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BootImage:
+class BootImage(msgspec.Struct, frozen=True, kw_only=True):
     """`value` is the exact JSON value of the image field; `reference` shows it in one line."""
 
     reference: str
@@ -29,8 +29,7 @@ class BootImage:
     """Whether it belongs to a product that is paid for: only that product may follow it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AmiFacts:
+class AmiFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What EC2 answered about the AMI of a machine set."""
 
     ami: Ami | None = None
@@ -40,16 +39,14 @@ class AmiFacts:
     """Why nothing is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CurrentImage:
+class CurrentImage(msgspec.Struct, frozen=True, kw_only=True):
     """The image field of one machine spec: where it is, and what it holds."""
 
     path: Path
     image: BootImage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Which image should the machines of this spec boot?"""
 
     api: Api

@@ -1,7 +1,6 @@
 """`lading bootimage plan`: what the controller would do, decided by the controller's own rules."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from lading.cli.bootimage.settings import aws_credentials_option, settings_optio
 from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.kernel import texts
+from lading.kernel.values import replace
 from lading.wiring import clouds
 from lading.wiring.clock import system_clock
 

@@ -2,11 +2,11 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from lading.boot_images.types import BootImageSettings
 from lading.cli import options
@@ -75,7 +75,7 @@ aws_credentials_option = click.option(
 
 def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options and hands them over as `settings`."""
-    names = {one.name for one in fields(BootImageSettings)}
+    names = {one.name for one in msgspec.structs.fields(BootImageSettings)}
 
     @functools.wraps(command)
     def with_settings(*args: Any, **given: Any) -> Any:

@@ -3,9 +3,10 @@
 The form is that of protobuf's JSON: camelCase, and 64-bit numbers as text.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from lading.ports.cri import Filesystems, FilesystemUsage, Image, Inspection
 
@@ -58,8 +59,8 @@ def _usage(value: FilesystemUsage) -> dict[str, Any]:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
         return text
 
 

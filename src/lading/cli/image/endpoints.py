@@ -5,7 +5,6 @@ then the first usual socket that exists.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -18,8 +17,7 @@ USUAL_SOCKETS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoints:
+class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str
     images: str
     """The same as `runtime`, unless another service manages the images."""

@@ -1,6 +1,5 @@
 """`lading image gc`: garbage collection by hand, with the kubelet's policy and its defaults."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import click
@@ -11,6 +10,7 @@ from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.image.runtime_classes import runtime_option
 from lading.cli.output import Format
 from lading.kernel.errors import Malformed
+from lading.kernel.values import replace
 from lading.runtime_images import observe
 from lading.runtime_images import plan as planning
 from lading.runtime_images.gc_types import GcPolicy

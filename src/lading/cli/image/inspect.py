@@ -1,6 +1,5 @@
 """`lading image inspect`: one image with everything that the runtime reports about it."""
 
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -10,6 +9,7 @@ from lading.cli.image import crictl_form
 from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.image.runtime_classes import runtime_option
 from lading.cli.output import Format
+from lading.kernel.values import replace
 from lading.ports.cri import Cri, ImageSpec
 from lading.runtime_images import images as node_images
 from lading.runtime_images.errors import NoSuchImage

@@ -1,9 +1,9 @@
 """`lading image ls`: the images, one line for each tag, with the runtime class of each."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import click
+import msgspec
 
 from lading.cli import output, running
 from lading.cli.image import crictl_form, filters
@@ -20,15 +20,13 @@ _NONE = "<none>"
 _SHORT_ID_CHARACTERS = 13
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
+class Columns(msgspec.Struct, frozen=True, kw_only=True):
     digests: bool
     no_trunc: bool
     pinned: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageQuery:
+class ImageQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which images are asked for; what is None or empty restricts nothing."""
 
     repository: str | None

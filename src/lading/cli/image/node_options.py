@@ -3,11 +3,11 @@
 import functools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.image import endpoints
@@ -25,8 +25,7 @@ from lading.wiring import runtime_handlers
 _DEFAULT_STATE = "/var/lib/lading/images.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeOptions:
+class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: Endpoints
     gates: Gates
     state_file: Path

@@ -9,7 +9,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.cli import output
 from lading.cli.status_line import StatusLine
@@ -31,8 +32,7 @@ UNPACKED_FACTOR = PinSettings().expansion_factor
 SHARE_SHOWN_MAX = 0.95  # a full bar would mean that the pull is over
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pulling:
+class Pulling(msgspec.Struct, frozen=True, kw_only=True):
     image: Reference
     platform: Platform
     for_guest: bool

@@ -1,9 +1,9 @@
 """`lading image rm`: removes images by name or ID, for one runtime class each time."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import click
+import msgspec
 
 from lading.cli import output, running, sentences
 from lading.cli.image.node_options import NodeOptions, with_node_options
@@ -30,8 +30,7 @@ class NotRemoved(Exception):
     """The runtime reported no error, and still lists the image."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImagesOfHandler:
+class ImagesOfHandler(msgspec.Struct, frozen=True, kw_only=True):
     runtime: Cri
     state: ImageStateFile
     handler: str

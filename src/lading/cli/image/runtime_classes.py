@@ -5,10 +5,10 @@ A table of this machine may declare them; else a cluster knows, if there is one 
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import msgspec
 
 from lading.runtime_images import handlers
 from lading.runtime_images.types import ImageHandlers, LocalImageId
@@ -25,8 +25,7 @@ runtime_option = click.option(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeClasses:
+class RuntimeClasses(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[Path, ...]
     """They may declare runtime classes."""
     kubeconfig: Path | None

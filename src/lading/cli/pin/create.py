@@ -1,10 +1,10 @@
 """`lading pin create`: PinnedImageSets by digest, from lists, manifests, pods or a release."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import click
+import msgspec
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
@@ -20,8 +20,7 @@ from lading.pinned_images.image_digests import ImageDigests, Unresolved
 from lading.wiring.clock import system_clock
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """What the command line names."""
 
     images: tuple[str, ...]

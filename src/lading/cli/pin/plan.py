@@ -3,11 +3,11 @@
 import shutil
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.cli import connection, options, output, running
@@ -74,8 +74,7 @@ def command(
     running.run(_plan(target, files, endpoints, secrets, assumed, form, behind_cache=behind_cache))
 
 
-@dataclass(frozen=True, slots=True)
-class _Assumed:
+class _Assumed(msgspec.Struct, frozen=True):
     """What the agents are assumed to run with."""
 
     gates: Gates

@@ -4,7 +4,8 @@ A condition counts only when it is about the newest generation of the set.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.cli import output
@@ -16,8 +17,7 @@ _NEVER_READY = (Reason.NO_NODES, Reason.GATE_OFF)
 """A retry does not help: a person must change something first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readiness:
+class Readiness(msgspec.Struct, frozen=True, kw_only=True):
     ready: tuple[str, ...]
     failed: tuple[str, ...]
     """A sentence for each reason."""

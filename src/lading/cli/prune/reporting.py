@@ -3,10 +3,10 @@
 import functools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from lading.api.imageregistry import PruneRunPhase
 from lading.cli import sentences
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 IMAGE_PRUNER, CONFIG_MAP = "imagepruner", "configmap"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reporting:
+class Reporting(msgspec.Struct, frozen=True, kw_only=True):
     """Where a run reports; nowhere when `to` is empty."""
 
     to: str = ""
@@ -34,8 +33,7 @@ class Reporting:
     namespace: str = ""
 
 
-@dataclass(slots=True)
-class Ended:
+class Ended(msgspec.Struct):
     """How the run ended, for its report."""
 
     figures: "RunFigures | None" = None

@@ -2,11 +2,11 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from lading.cli import options as general
 from lading.cli.prune import blobs, option_groups
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from lading.wiring.sweep import SweepOptions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepAfter:
+class SweepAfter(msgspec.Struct, frozen=True, kw_only=True):
     grace: timedelta
     replicas: tuple[RegistryUrl, ...]
 

@@ -1,6 +1,5 @@
 """The work of `lading prune blobs`; that of `lading prune images --sweep-blobs` shares it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from lading.cli.prune import progress, sweep_report
 from lading.cli.prune import reporting as reports
 from lading.cli.prune.reporting import Reporting
 from lading.kernel import texts
+from lading.kernel.values import replace
 from lading.pruning.engine.decisions.guards import GuardRefused
 from lading.pruning.operator import runs
 from lading.pruning.operator.types import SWEEP_SUFFIX

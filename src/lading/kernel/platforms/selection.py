@@ -5,8 +5,9 @@ Knows nothing about registries or manifests: an entry is anything that has a pla
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
 
 from lading.kernel.platforms import fallback, windows
 from lading.kernel.platforms.types import UNKNOWN, Platform, normalised
@@ -24,15 +25,13 @@ class PlatformEntry(Protocol):
 E = TypeVar("E", bound=PlatformEntry)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen(Generic[E]):
+class Chosen(msgspec.Struct, Generic[E], frozen=True, kw_only=True):
     entry: E
     platform_is_declared: bool
     """False: the index declares none, and the image's own configuration must be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     offered: str
     reason: str
 
@@ -40,8 +39,7 @@ class Explanation:
         return f"{self.offered}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoMatch:
+class NoMatch(msgspec.Struct, frozen=True, kw_only=True):
     wanted: Platform
     explanations: tuple[Explanation, ...]
     """Of the first entries."""

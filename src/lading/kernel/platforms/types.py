@@ -1,7 +1,8 @@
 """What an image is built for, and its normal form; two spellings of one platform become equal."""
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.kernel.errors import Malformed
 
@@ -32,8 +33,7 @@ _VARIANT_BY_ALIAS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Platform:
+class Platform(msgspec.Struct, frozen=True, kw_only=True):
     os: str
     architecture: str
     variant: str = ""

@@ -5,7 +5,7 @@ one long-term release up to the next. Under Hyper-V the guest's build takes the 
 the guest itself must not be newer than the host.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 STABLE_INTERFACE_BUILDS = (20348, 26100)
 """Long-term releases that begin a stable interface: Windows Server 2022 and 2025."""
@@ -13,8 +13,7 @@ STABLE_INTERFACE_BUILDS = (20348, 26100)
 _PART_DIGITS_MAX = 9
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Version:
+class Version(msgspec.Struct, frozen=True, order=True):
     major: int
     minor: int
     build: int

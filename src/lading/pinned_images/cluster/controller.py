@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ from lading.api.machineconfiguration.machine_config_pool import MachineConfigPoo
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.objects import Key, Object
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.loop import pipeline
 from lading.loop.controller import Controller, Mapping, Reconcile, own_key
 from lading.loop.informer import Informer
@@ -42,8 +42,7 @@ NAMES = (NODES, POOLS, SETS)
 _DEFAULT_POOLS = {Key("", name) for name in plan.DEFAULT_POOLS}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetTools:
+class FleetTools(msgspec.Struct, frozen=True, kw_only=True):
     """What every reconciler of the fleet works with."""
 
     caches: ClusterCaches
@@ -197,8 +196,8 @@ class SetReconciler(FleetReconciler[PinnedImageSet, ObservedSet | None]):
 
 def _with_status_of(counted: PinnedImageSet, newest: PinnedImageSet) -> PinnedImageSet:
     revision = newest.metadata.resource_version
-    metadata = msgspec.structs.replace(counted.metadata, resource_version=revision)
-    return msgspec.structs.replace(counted, metadata=metadata, status=newest.status)
+    metadata = replace(counted.metadata, resource_version=revision)
+    return replace(counted, metadata=metadata, status=newest.status)
 
 
 def reconciles(tools: FleetTools) -> dict[str, Reconcile]:

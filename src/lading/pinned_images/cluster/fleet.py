@@ -8,8 +8,9 @@ nothing, and many changes of a node close together cost one count. Facts are rea
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeVar
+
+import msgspec
 
 from lading.api.core import NODES, Node
 from lading.api.machineconfiguration.machine_config_node import (
@@ -38,8 +39,7 @@ Names = Iterable[str]
 T = TypeVar("T", bound=Object)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterCaches:
+class ClusterCaches(msgspec.Struct, frozen=True, kw_only=True):
     nodes: Informer[Node]
     pools: Informer[MachineConfigPool]
     sets: Informer[PinnedImageSet]
@@ -55,8 +55,7 @@ class ClusterCaches:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listener:
+class Listener(msgspec.Struct, frozen=True, kw_only=True):
     """Called with the names of what has other counts than before."""
 
     nodes: Callable[[Names], None]

@@ -5,7 +5,6 @@ node reports that it holds a set that has it.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -21,6 +20,7 @@ from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel import references
 from lading.kernel.conditions import Truth
 from lading.kernel.images import ImageKey, Resolution
+from lading.kernel.values import replace
 from lading.pinned_images import claims
 from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import rules
@@ -38,8 +38,7 @@ from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterObjects:
+class ClusterObjects(msgspec.Struct, frozen=True, kw_only=True):
     """The objects of a cluster at one moment."""
 
     nodes: tuple[Node, ...] = ()
@@ -48,8 +47,7 @@ class ClusterObjects:
     machine_config_nodes: tuple[MachineConfigNode, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFacts:
+class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a node beside the Node itself."""
 
     report: MachineConfigNode | None
@@ -84,8 +82,8 @@ def _applied(pool: MachineConfigPool, before: MachineConfigPool | None) -> Machi
         return pool
     names = {one.name for one in (*before.spec.pinned_image_sets, *pool.spec.pinned_image_sets)}
     entries = tuple(PinnedImageSetRef(name=name) for name in sorted(names))
-    spec = msgspec.structs.replace(pool.spec, pinned_image_sets=entries)
-    return msgspec.structs.replace(before, spec=spec)
+    spec = replace(pool.spec, pinned_image_sets=entries)
+    return replace(before, spec=spec)
 
 
 def _with_entries(pool: MachineConfigPool, sets: Iterable[PinnedImageSet]) -> MachineConfigPool:
@@ -95,8 +93,8 @@ def _with_entries(pool: MachineConfigPool, sets: Iterable[PinnedImageSet]) -> Ma
     )
     names = sorted(present.union(rules.sets_to_enter(pool, selected)))
     entries = tuple(PinnedImageSetRef(name=name) for name in names)
-    spec = msgspec.structs.replace(pool.spec, pinned_image_sets=entries)
-    return msgspec.structs.replace(pool, spec=spec)
+    spec = replace(pool.spec, pinned_image_sets=entries)
+    return replace(pool, spec=spec)
 
 
 def desired_of(

@@ -1,7 +1,8 @@
 """What counts about a node, and which sets a pool takes, as small pure facts."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from lading.api.core import Node
 from lading.api.machineconfiguration import group
@@ -22,8 +23,7 @@ NO_MESSAGE = "the node reports an error without a message"
 _NO_ERRORS: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeState:
+class NodeState(msgspec.Struct, frozen=True, kw_only=True):
     """What one node adds to the counts of its pools and sets."""
 
     pools: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class NodeState:
     """All that the node must hold."""
     ready_sets: frozenset[str] = frozenset()
     """Those that it holds and pins, in the generation that exists now."""
-    errors: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = {}
     """The first error of each set that fails."""
     is_available: bool = False
     problem: NodeProblem | None = None

@@ -7,7 +7,8 @@ I/O and knows no cache: it is given a node's state of before and of after.
 import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.pinned_image_set import NodeFailure
@@ -19,15 +20,14 @@ NODES_NAMED_MAX = 3  # in the message of a condition
 MESSAGE_CHARACTERS_MAX = 1024  # the limit of a failure's message in the API
 
 
-@dataclass(slots=True)
-class _PoolTally:
-    nodes: set[str] = field(default_factory=set)
+class _PoolTally(msgspec.Struct):
+    nodes: set[str] = set()
     """All that the pool selects, also those that are counted in another pool."""
     machines: int = 0
     updated: int = 0
     ready: int = 0
     available: int = 0
-    problems: dict[str, NodeProblem] = field(default_factory=dict)
+    problems: dict[str, NodeProblem] = {}
 
     def add(self, name: str, state: NodeState, *, sign: int) -> None:
         self.machines += sign
@@ -42,23 +42,21 @@ class _PoolTally:
             del self.problems[name]
 
 
-@dataclass(slots=True)
-class _SetTally:
+class _SetTally(msgspec.Struct):
     nodes: int = 0
     ready: int = 0
-    errors: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, str] = {}
 
 
-@dataclass(slots=True)
-class Changed:
+class Changed(msgspec.Struct):
     """What has other counts than before, by name."""
 
-    nodes: set[str] = field(default_factory=set)
+    nodes: set[str] = set()
     """Nodes that have another primary pool."""
-    pools: set[str] = field(default_factory=set)
-    emptied_or_filled_pools: set[str] = field(default_factory=set)
+    pools: set[str] = set()
+    emptied_or_filled_pools: set[str] = set()
     """Pools that lost their last node or got their first."""
-    sets: set[str] = field(default_factory=set)
+    sets: set[str] = set()
 
 
 class Tallies:

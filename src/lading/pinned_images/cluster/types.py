@@ -1,9 +1,10 @@
 """What the cluster's plans are made from, and the actions they consist of. Frozen data only."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
+
+import msgspec
 
 from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
@@ -19,8 +20,7 @@ from lading.pinned_images.reasons import EventReason
 NODES_AT_ONCE = 10  # in a small fleet no write waits for another
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetSettings:
+class FleetSettings(msgspec.Struct, frozen=True, kw_only=True):
     count_debounce_seconds: float = 0.5
     """Many nodes report close together."""
     entry_debounce_seconds: float = 1.0
@@ -50,8 +50,7 @@ def _waited_for(nodes: int) -> int:
     return max(0, nodes - NODES_AT_ONCE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeProblem:
+class NodeProblem(msgspec.Struct, frozen=True, kw_only=True):
     """An error that a node reports."""
 
     node: str
@@ -59,8 +58,7 @@ class NodeProblem:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetCounts:
+class SetCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes of one set, summed up; of failing nodes a few are named."""
 
     node_count: int = 0
@@ -69,8 +67,7 @@ class SetCounts:
     failures: tuple[NodeFailure, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolCounts:
+class PoolCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes for which the pool is the primary one, summed up; of problems a few are named."""
 
     machine_count: int = 0
@@ -83,8 +80,7 @@ class PoolCounts:
     no_space: tuple[NodeProblem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedNode:
+class ObservedNode(msgspec.Struct, frozen=True, kw_only=True):
     node: Node
     primary_pool: str
     """Empty when no pool selects the node."""
@@ -92,12 +88,11 @@ class ObservedNode:
     described: MachineConfigNode | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedPoolSets:
+class ObservedPoolSets(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     pool: MachineConfigPool | None
     """None when it does not exist."""
-    selected_sets: Mapping[str, str] = field(default_factory=dict)
+    selected_sets: Mapping[str, str] = {}
     """The sets that the pool selects by their labels, and when each was created."""
     node_count: int = 0
     """Of all nodes that the pool selects."""
@@ -106,8 +101,7 @@ class ObservedPoolSets:
     settings: FleetSettings = FleetSettings()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """How a set gets to nodes, as far as it needs explaining when it reaches none."""
 
     pools: tuple[str, ...] = ()
@@ -118,8 +112,7 @@ class Placement:
     is_about_to_be_entered: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedSet:
+class ObservedSet(msgspec.Struct, frozen=True, kw_only=True):
     image_set: PinnedImageSet
     """Of the generation that was counted, with the newest status and revision."""
     reported_at: datetime
@@ -131,8 +124,7 @@ class ObservedSet:
     settings: FleetSettings = FleetSettings()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreatePool:
+class CreatePool(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     spec: dict[str, Any]
     because: str
@@ -142,8 +134,7 @@ class CreatePool:
         return "pool", self.name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnterSets:
+class EnterSets(msgspec.Struct, frozen=True, kw_only=True):
     """Makes these our entries in the pool's `pinnedImageSets`; entries of others stay."""
 
     pool: str
@@ -154,8 +145,7 @@ class EnterSets:
     lane: Hashable = "spec"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteSetStatus:
+class WriteSetStatus(msgspec.Struct, frozen=True, kw_only=True):
     image_set: str
     resource_version: str
     """Of the set that was seen: the status must not reach another one of the same name."""
@@ -164,8 +154,7 @@ class WriteSetStatus:
     lane: Hashable = "status"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeNode:
+class DescribeNode(msgspec.Struct, frozen=True, kw_only=True):
     """Makes the node's MachineConfigNode, owned by the Node, and names its primary pool."""
 
     node: Node
@@ -174,8 +163,7 @@ class DescribeNode:
     lane: Hashable = "node"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordClusterEvent:
+class RecordClusterEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Follows its status: while that cannot be written, the same would be recorded each time."""
 
     name: str

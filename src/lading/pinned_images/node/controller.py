@@ -1,7 +1,6 @@
 """Wires the reconcile pipeline of a node: which changes matter, where the status goes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +20,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, 
 from lading.api.node import RUNTIME_CLASSES, RuntimeClass
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.loop import event_series, pipeline
 from lading.loop.controller import Controller
 from lading.loop.event_series import Severity
@@ -49,8 +49,7 @@ from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeCaches:
+class NodeCaches(msgspec.Struct, frozen=True, kw_only=True):
     nodes: Informer[Node]
     pools: Informer[MachineConfigPool]
     sets: Informer[PinnedImageSet]
@@ -212,7 +211,7 @@ class NodeReconciler:
 
 
 def _last_status(mine: MachineConfigNode) -> MachineConfigNodeStatus:
-    return msgspec.structs.replace(mine.status, pinned_image_sets=claims.reported(mine))
+    return replace(mine.status, pinned_image_sets=claims.reported(mine))
 
 
 def watch(controller: Controller, caches: NodeCaches, node_name: str) -> None:

@@ -1,7 +1,6 @@
 """The images that this node should have, from the objects of the cluster. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from lading.api.core import Node
@@ -12,6 +11,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 from lading.api.machineconfiguration.pinned_image_set import PinnedImage, PinnedImageSet
 from lading.kernel import references
 from lading.kernel.images import ImageKey
+from lading.kernel.values import replace
 from lading.pinned_images import rules
 from lading.pinned_images.node.types import Desired, DesiredSet, PinSettings
 

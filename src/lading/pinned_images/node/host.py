@@ -7,13 +7,13 @@ the progress.
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.loop import pipeline, tasks
 from lading.pinned_images.node import apply, desire, observe, plan, progress, rules
 from lading.pinned_images.node import preview as previews

@@ -5,13 +5,15 @@ pull engine forgets the past of pinned images.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+import msgspec
 
 from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel.conditions import Truth
 from lading.kernel.images import ImageKey, Resolution
+from lading.kernel.values import replace
 from lading.pinned_images.node import limits, rules, skew
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
@@ -21,8 +23,7 @@ from lading.ports.disk import Disk, Space
 from lading.ports.kubelet import Kubelet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeTools:
+class NodeTools(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of one node that are read and driven together."""
 
     cri: Cri

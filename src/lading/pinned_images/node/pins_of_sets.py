@@ -1,13 +1,14 @@
 """The pins of some sets, on a node that may have others: those are neither listed nor touched."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
 
+import msgspec
+
+from lading.kernel.values import replace
 from lading.ports.cri import CannotPin, Pin, Pins, RecordedPin
 
 
-@dataclass(frozen=True, slots=True)
-class PinsOfSets:
+class PinsOfSets(msgspec.Struct, frozen=True):
     """A `Pins`."""
 
     pins: Pins

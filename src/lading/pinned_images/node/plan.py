@@ -5,11 +5,11 @@ what an incomplete set had pinned before; nothing is pinned that is not on the n
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 
 from lading.kernel import planning
 from lading.kernel.planning import Action, Plan
+from lading.kernel.values import replace
 from lading.pinned_images.node import activity, admission, events, report, rules, schedule
 from lading.pinned_images.node.types import (
     Desired,

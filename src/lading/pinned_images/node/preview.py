@@ -1,17 +1,18 @@
 """What a node would do with its sets if they were applied now: pulls, bytes, refusals. Pure."""
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, replace
+
+import msgspec
 
 from lading.kernel.images import ImageKey, Layer
+from lading.kernel.values import replace
 from lading.pinned_images.node import admission, rules
 from lading.pinned_images.node.types import Desired, FailedResolution, ObservedNodeImages
 
 SPACE_NOT_SEEN = "the file system of the runtime's images cannot be seen from here"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnavailableImage:
+class UnavailableImage(msgspec.Struct, frozen=True, kw_only=True):
     """An image that is not on the node, and that its registry does not hand out."""
 
     key: ImageKey
@@ -19,8 +20,7 @@ class UnavailableImage:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
     node_name: str
     set_names: tuple[str, ...]
     wanted: frozenset[ImageKey]

@@ -4,8 +4,9 @@ The status reports the same more rarely: it is written for the cluster, and ever
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from lading.kernel import conditions
 from lading.kernel.images import ImageKey
@@ -58,8 +59,7 @@ def progress(desired: Desired, observed: ObservedNodeImages, now: datetime) -> P
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Arrivals:
+class _Arrivals(msgspec.Struct, frozen=True, kw_only=True):
     """Of all running pulls; each has its share by the bytes that it is to bring."""
 
     expected: Mapping[ImageKey, int]

@@ -7,13 +7,14 @@ was pulled is remembered until it is pinned: what is removed before must not be 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from datetime import timedelta
 
+import msgspec
 import structlog
 
 from lading.kernel import texts
 from lading.kernel.images import ImageKey
+from lading.kernel.values import replace
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.transfers import Transfer, TransferMeter
 from lading.pinned_images.node.types import PastPulls, Pull, PullError, PullErrorKind
@@ -41,8 +42,7 @@ LOOK_SECONDS = 2.0
 """How often the disk is looked at while pulls run, so that a client that watches sees it grow."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Refusal:
+class _Refusal(msgspec.Struct, frozen=True, kw_only=True):
     image: str
     tried: tuple[Credential | None, ...]
     seen: tuple[Credential, ...] = ()

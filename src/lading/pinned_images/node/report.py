@@ -5,8 +5,6 @@ The last good generation and the last error survive a retry; a time-out is progr
 
 from datetime import datetime
 
-import msgspec
-
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNodeStatus,
@@ -14,6 +12,7 @@ from lading.api.machineconfiguration.machine_config_node import (
 )
 from lading.kernel import conditions, planning, texts
 from lading.kernel.conditions import Condition, Truth
+from lading.kernel.values import replace
 from lading.pinned_images import claims
 from lading.pinned_images.node import activity, rules
 from lading.pinned_images.node.types import (
@@ -64,7 +63,7 @@ def status(
     last = observed.last_status
     new = (_progressing(verdicts, observed), _degraded(verdicts, observed))
     found = conditions.with_conditions(last.conditions, new, generation=desired.generation, now=now)
-    return msgspec.structs.replace(
+    return replace(
         last,
         observed_generation=desired.generation,
         conditions=found,
@@ -100,7 +99,7 @@ def lingering(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages) ->
 
 def _withdrawn(entry: NodePinnedImageSet) -> NodePinnedImageSet:
     """Still listed, no longer claimed: the pool may list the set again before the pins are gone."""
-    return msgspec.structs.replace(entry, current_generation=0)
+    return replace(entry, current_generation=0)
 
 
 def _entry(verdict: SetVerdict, last: NodePinnedImageSet | None) -> NodePinnedImageSet:
@@ -121,7 +120,7 @@ def _entry(verdict: SetVerdict, last: NodePinnedImageSet | None) -> NodePinnedIm
             image_count=count,
             present_image_count=count,
         )
-    entry = msgspec.structs.replace(
+    entry = replace(
         last,
         desired_generation=generation,
         image_count=count,
@@ -132,13 +131,13 @@ def _entry(verdict: SetVerdict, last: NodePinnedImageSet | None) -> NodePinnedIm
         next_pull_time=conditions.timestamp(at) if (at := verdict.activity.next_try_at) else "",
     )
     if entry.current_generation == generation:  # something was lost
-        entry = msgspec.structs.replace(entry, current_generation=0)
+        entry = replace(entry, current_generation=0)
     if verdict.state is SetState.FAILED:
         errors = [
             texts.bounded_text(problem.message, bytes_max=ERROR_BYTES_MAX)
             for problem in verdict.problems
         ]
-        entry = msgspec.structs.replace(
+        entry = replace(
             entry,
             last_failed_generation=generation,
             last_failed_generation_errors=tuple(errors[: group.ERRORS_PER_SET_MAX]),
@@ -184,11 +183,11 @@ def _condition(type_: str, status: Truth, reason: Reason, message: str) -> Condi
 
 def _state(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
     """The status without its wording, which changes at every pull and with every free byte."""
-    return msgspec.structs.replace(
+    return replace(
         _without_counts(status),
-        conditions=tuple(msgspec.structs.replace(one, message="") for one in status.conditions),
+        conditions=tuple(replace(one, message="") for one in status.conditions),
         pinned_image_sets=tuple(
-            msgspec.structs.replace(one, last_failed_generation_errors=())
+            replace(one, last_failed_generation_errors=())
             for one in _without_counts(status).pinned_image_sets
         ),
     )
@@ -196,10 +195,10 @@ def _state(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
 
 def _without_counts(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
     """The counts follow the message. A definition of another owner may drop them."""
-    return msgspec.structs.replace(
+    return replace(
         status,
         pinned_image_sets=tuple(
-            msgspec.structs.replace(
+            replace(
                 one,
                 image_count=0,
                 present_image_count=0,

@@ -6,8 +6,6 @@ it has is asked before the first claim, and again after a write that failed.
 
 from typing import Any
 
-import msgspec
-
 from lading.api.machineconfiguration.machine_config_node import (
     MACHINE_CONFIG_NODE,
     MACHINE_CONFIG_NODES,
@@ -15,6 +13,7 @@ from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNodeStatus,
 )
 from lading.kernel.objects import Model, Object, Resource
+from lading.kernel.values import replace
 from lading.loop import pipeline
 from lading.loop.read_your_writes import ReadYourWrites
 from lading.pinned_images import claims
@@ -51,7 +50,7 @@ class ReportWriter:
         entries = status.pinned_image_sets
         undeclared = await self._undeclared_fields() if entries else frozenset()
         listed = claims.listed(entries, with_uid="uid" not in undeclared)
-        shown = msgspec.structs.replace(status, pinned_image_sets=listed)
+        shown = replace(status, pinned_image_sets=listed)
         try:
             written = await self._apply({}, status=_without(undeclared, apply.status_body(shown)))
         except kube.KubeError:

@@ -5,7 +5,8 @@ much more is measured whenever all pulls have ended, and until then taken from t
 """
 
 from collections import deque
-from dataclasses import dataclass
+
+import msgspec
 
 RATE_SECONDS = 20.0
 """The rate is the mean over this long: shorter ones jump while a runtime unpacks a layer."""
@@ -14,8 +15,7 @@ CALIBRATION_BYTES_MIN = 16 * 1024 * 1024
 SAMPLES_MAX = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transfer:
+class Transfer(msgspec.Struct, frozen=True, kw_only=True):
     """Since the first of the pulls began that run now, one after the other."""
 
     grown_bytes: int = 0

@@ -1,15 +1,17 @@
 """What the plan of a node is made from, and what it is made of. Frozen data only."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+import msgspec
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel import conditions, pacing, quantities
 from lading.kernel.backoff import Backoff
 from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.pacing import Pacing, Writes
+from lading.kernel.values import replace
 from lading.pinned_images.node.transfers import Transfer
 from lading.pinned_images.progress import SetState
 from lading.pinned_images.reasons import EventReason, Reason
@@ -21,8 +23,7 @@ _PULL_RETRY = Backoff(seconds_min=5, seconds_max=320, jitter_fraction=0.25)
 _REMOVED_RETRY = Backoff(seconds_min=60, seconds_max=1800, jitter_fraction=0.25)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredSet:
+class DesiredSet(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     uid: str = ""
     generation: int
@@ -33,8 +34,7 @@ class DesiredSet:
     """When this node first saw this generation; its start is spread from there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PinSettings:
+class PinSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What an administrator may change; the defaults are the design's."""
 
     parallel_pulls_max: int = 8
@@ -79,8 +79,7 @@ class PinSettings:
         return Pacing(progress_interval=interval, state_interval=interval, burst=STATUS_BURST_MAX)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Desired:
+class Desired(msgspec.Struct, frozen=True, kw_only=True):
     node_name: str
     sets: tuple[DesiredSet, ...]
     generation: int = 0
@@ -94,8 +93,7 @@ ReportedProblems = Mapping[str, frozenset[ProblemId]]
 """By the name of the set."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Why a set or an image is not as desired."""
 
     reason: Reason
@@ -131,15 +129,13 @@ class PullErrorKind(StrEnum):
     """Another error."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullError:
+class PullError(msgspec.Struct, frozen=True, kw_only=True):
     kind: PullErrorKind
     message: str
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pull:
+class Pull(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of the pull engine's ledger; a finished pull leaves it and is seen as present."""
 
     running: bool
@@ -154,22 +150,19 @@ class Pull:
     """Compressed bytes that it is to bring; 0 when its size is not known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastPulls:
+class PastPulls(msgspec.Struct, frozen=True, kw_only=True):
     """Pulls of an image that ended well and did not lead to a pin."""
 
     count: int
     last_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedResolution:
+class FailedResolution(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     error: PullError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Present:
+class Present(msgspec.Struct, frozen=True, kw_only=True):
     """An image that the runtime lists at this moment."""
 
     image_id: str
@@ -177,8 +170,7 @@ class Present:
     """The name by which the runtime knows it and by which it can be pinned."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """The image file system as it is, and what must stay free of it."""
 
     capacity_bytes: int
@@ -191,11 +183,10 @@ class Budget:
         return max(0, self.free_bytes - self.reserve_bytes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedNodeImages:
+class ObservedNodeImages(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool = True
     disk_pressure: bool = False
-    images: Mapping[ImageKey, Present] = field(default_factory=dict)
+    images: Mapping[ImageKey, Present] = {}
     image_ids: frozenset[str] = frozenset()
     """Everything that the runtime lists, wanted by a set or not."""
     pins: tuple[RecordedPin, ...] = ()
@@ -207,8 +198,8 @@ class ObservedNodeImages:
     """Why this runtime lets us pin nothing; empty when it does."""
     pins_ignored: str = ""
     """Why the kubelet would collect pinned images all the same; empty when it would not."""
-    resolutions: Mapping[ImageKey, Resolution] = field(default_factory=dict)
-    unresolved: Mapping[ImageKey, FailedResolution] = field(default_factory=dict)
+    resolutions: Mapping[ImageKey, Resolution] = {}
+    unresolved: Mapping[ImageKey, FailedResolution] = {}
     """The runtime may reach a registry that we do not, so these are pulled without a size."""
     budget: Budget | None = None
     disk_unchecked: str = ""
@@ -217,12 +208,12 @@ class ObservedNodeImages:
     """Whether the runtime keeps images apart by runtime handler, or we do it by digest."""
     left_by_gate: frozenset[str] = frozenset()
     """The IDs of images that serve runtime classes only, while the gate of these is off."""
-    pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
-    transfer: Transfer = field(default_factory=Transfer)
+    pulls: Mapping[ImageKey, Pull] = {}
+    transfer: Transfer = msgspec.field(default_factory=Transfer)
     """How far the running pulls are, all together."""
-    past_pulls: Mapping[ImageKey, PastPulls] = field(default_factory=dict)
+    past_pulls: Mapping[ImageKey, PastPulls] = {}
     """Of wanted images that are not pinned; one that is missing was removed since."""
-    last_status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
+    last_status: MachineConfigNodeStatus = msgspec.field(default_factory=MachineConfigNodeStatus)
     status_is_wanted: bool = True
     """False while there is no object to write it to."""
     status_writes: Writes = ()
@@ -230,7 +221,7 @@ class ObservedNodeImages:
     pins_error: str = ""
     pins_delay: str = ""
     """Why the last pins could not be written, when that is likely to pass."""
-    unpinned_for: Mapping[str, timedelta] = field(default_factory=dict)
+    unpinned_for: Mapping[str, timedelta] = {}
     """How long sets have been complete without being pinned, by name."""
     reported_problems: ReportedProblems | None = None
     """What the last status of this process reported; None before it wrote one."""
@@ -240,8 +231,7 @@ class ObservedNodeImages:
         return self.ready and not self.disk_pressure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(msgspec.Struct, frozen=True, kw_only=True):
     """When this process last wrote; after a restart it is as if it never had."""
 
     statuses_at: Writes = ()
@@ -250,7 +240,7 @@ class Written:
     """Why the last pins could not be written; empty when they could."""
     pins_delay: str = ""
     """The same for an error that is likely to pass."""
-    unpinned_since: Mapping[str, datetime] = field(default_factory=dict)
+    unpinned_since: Mapping[str, datetime] = {}
     """Since when sets are complete without being pinned, by name."""
     problems: ReportedProblems | None = None
     """What the last status reported."""
@@ -264,8 +254,7 @@ class Written:
         return replace(self, unpinned_since=since)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Activity:
+class Activity(msgspec.Struct, frozen=True, kw_only=True):
     """What the node does now about images that are missing."""
 
     pulling: int = 0
@@ -282,8 +271,7 @@ class Activity:
         return f"attempt {self.attempt}" if self.attempt > 1 else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetVerdict:
+class SetVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """How far one set is; no verdict depends on another set's."""
 
     desired: DesiredSet
@@ -300,16 +288,14 @@ class SetVerdict:
         return not self.missing and not self.desired.unresolvable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetBytes:
+class SetBytes(msgspec.Struct, frozen=True, kw_only=True):
     """Compressed layers of a set, each once."""
 
     total: int
     present: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageCounts:
+class ImageCounts(msgspec.Struct, frozen=True, kw_only=True):
     """How far the node is with the images of all its sets, each counted once."""
 
     wanted: int
@@ -333,8 +319,7 @@ class ImageCounts:
         return ", ".join(parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartPull:
+class StartPull(msgspec.Struct, frozen=True, kw_only=True):
     key: ImageKey
     spec: ImageSpec
     """How the runtime is asked for it."""
@@ -347,8 +332,7 @@ class StartPull:
         return self.key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CancelPull:
+class CancelPull(msgspec.Struct, frozen=True, kw_only=True):
     """Ends the pull; of one that failed, gives up trying it again."""
 
     key: ImageKey
@@ -361,15 +345,13 @@ class CancelPull:
         return self.key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolveImages:
+class ResolveImages(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[ImageKey, ...]
     because: str
     lane: Hashable = "resolve"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WritePins:
+class WritePins(msgspec.Struct, frozen=True, kw_only=True):
     """Makes these exactly our pins; the driver writes none for an image that has gone."""
 
     pins: tuple[Pin, ...]
@@ -377,16 +359,14 @@ class WritePins:
     lane: Hashable = "pins"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteStatus:
+class WriteStatus(msgspec.Struct, frozen=True, kw_only=True):
     status: MachineConfigNodeStatus
     problems: ReportedProblems
     because: str
     lane: Hashable = "status"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordNodeEvent:
+class RecordNodeEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Follows its status: while that cannot be written, it would be recorded at every reconcile."""
 
     set_name: str

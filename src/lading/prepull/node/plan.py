@@ -5,8 +5,9 @@ under the name of the container's image, or under the ID that the kubelet report
 """
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from lading.api.core import Pod, PodCondition
 from lading.kernel.conditions import Truth
@@ -18,14 +19,12 @@ from lading.prepull.nodes import MISSING_PREFIX
 from lading.prepull.types import IMAGES_PRESENT, PresenceReason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedHolders:
+class ObservedHolders(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[Pod, ...]
     images: tuple[Image, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WritePresence:
+class WritePresence(msgspec.Struct, frozen=True, kw_only=True):
     """Sets condition ImagesPresent of a pod."""
 
     key: Key

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 
+import msgspec
+
 from lading.kernel.errors import Malformed
+from lading.kernel.values import replace
 from lading.ports import registry as registries
 from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster
@@ -57,8 +59,7 @@ Chosen = tuple[Header, Sequence[Deletion]] | None
 Planned = Callable[[PrunePlan, "ObservedPruning"], None]  # gets the plan before a deletion
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PruneRequest:
+class PruneRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to prune and how, as the command line says it."""
 
     source: Source
@@ -74,8 +75,7 @@ class PruneRequest:
     """Without, what is in the trash from other runs is still left out, restored and expired."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedPruning:
+class ObservedPruning(msgspec.Struct, frozen=True, kw_only=True):
     inventory: Inventory
     references: References
     clusters: tuple[ClusterReferences, ...]
@@ -95,8 +95,7 @@ class ObservedPruning:
         return tuple(sorted(one.cluster for one in self.clusters))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True, kw_only=True):
     plan: PrunePlan
     outcomes: tuple[PruneOutcome, ...]
     restored: Restored

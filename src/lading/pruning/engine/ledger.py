@@ -13,6 +13,7 @@ import msgspec
 
 from lading.kernel import digests, references
 from lading.kernel.errors import UNREADABLE, Malformed
+from lading.kernel.values import replace
 from lading.pruning.engine.types import Deletion, Inventory, Source, What
 
 VERSION = "lading.prune.ledger/v2"
@@ -103,7 +104,7 @@ def updated(
     is about to delete; what an earlier run left stays remembered until it is gone or has a tag.
     """
     if inventory.source is not Source.REGISTRY:
-        return msgspec.structs.replace(unread, references=references)
+        return replace(unread, references=references)
     seen = dict(unread.first_seen)
     unfinished = {name: {*own} for name, own in unread.unfinished.items()}
     for repository in inventory.repositories.values():
@@ -134,7 +135,7 @@ def finished(ledger: Ledger, deleted: Iterable[Deletion]) -> Ledger:
         if line.what is What.MANIFEST:
             unfinished.get(line.repository, set()).discard(line.digest)
     left = {name: tuple(sorted(own)) for name, own in unfinished.items() if own}
-    return msgspec.structs.replace(ledger, unfinished=left)
+    return replace(ledger, unfinished=left)
 
 
 def not_begun(

@@ -1,12 +1,11 @@
 """How far a run is. The run writes it, and who shows it reads it from time to time."""
 
-from dataclasses import dataclass
+import msgspec
 
 from lading.pruning.engine.types import Mention, PrunePlan
 
 
-@dataclass(slots=True)
-class PruneProgress:
+class PruneProgress(msgspec.Struct):
     phase: str = ""
     done: int = 0
     total: int = 0

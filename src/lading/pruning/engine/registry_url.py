@@ -1,8 +1,9 @@
 """The address of the registry, by the rules of `oc adm prune images --registry-url`. Pure."""
 
 import re
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+import msgspec
 
 from lading.kernel.errors import Malformed
 
@@ -10,8 +11,7 @@ _PORT_MAX = 65535
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.%a-z0-9]+\]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegistryUrl:
+class RegistryUrl(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     """With its port, if it has one."""
     scheme: str = ""

@@ -1,9 +1,9 @@
 """The rights that a run needs in a cluster, as a role; the reader of references is their source."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from lading.api.rbac import Right
+from lading.kernel.values import replace
 from lading.pruning.engine.references import custom_paths, observe
 
 READ = ("get", "list", "watch")

@@ -5,7 +5,6 @@ A digest is the text `sha256:...`, as every API writes it; the graph turns diges
 
 import sys
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
@@ -38,21 +37,20 @@ class Mention(msgspec.Struct, frozen=True, gc=False):
     form: Form = Form.IMAGE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class References:
+class References(msgspec.Struct, frozen=True, kw_only=True):
     """What the clusters use. Everything that is not here is unused, unless `unknown` covers it."""
 
-    tags: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    tags: Mapping[tuple[str, str], tuple[str, ...]] = {}
     """(repository, tag) by a name of this registry, and where each was found."""
-    possible_tags: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    possible_tags: Mapping[tuple[str, str], tuple[str, ...]] = {}
     """(path, tag) under a host that is not known to be this registry."""
-    images: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    images: Mapping[tuple[str, str], tuple[str, ...]] = {}
     """(path, digest) under any host; the path is empty where only a digest is known."""
-    digests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    digests: Mapping[str, tuple[str, ...]] = {}
     """Every digest that is used under any name."""
     unknown: tuple[Mention, ...] = ()
     """Texts that cannot be read: each keeps every repository that it contains the name of."""
-    hosts: Mapping[str, int] = field(default_factory=dict)
+    hosts: Mapping[str, int] = {}
     """How many mentions name each host."""
     of_this_registry: int = 0
     """How many mentions name this registry, or a digest that any registry may serve."""
@@ -88,8 +86,7 @@ class Tag(msgspec.Struct, frozen=True, gc=False):
         return (Revision(self.digest, self.pushed_at), *self.previous)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repository:
+class Repository(msgspec.Struct, frozen=True, kw_only=True):
     """A repository of a registry, or an ImageStream."""
 
     name: str
@@ -101,7 +98,7 @@ class Repository:
     size_limit_bytes: int | None = None
     """The smallest image limit of the LimitRanges in the namespace of an ImageStream."""
     opaque_digests: tuple[str, ...] = ()
-    manifest_times: Mapping[str, datetime] = field(default_factory=dict)
+    manifest_times: Mapping[str, datetime] = {}
     """When each manifest was pushed here; empty where the source does not list untagged ones."""
     left_over: tuple[str, ...] = ()
     """Of `manifests`, what a run that was ended was about to delete and nothing else leads to."""
@@ -113,8 +110,7 @@ class Source(StrEnum):
     STORAGE = "storage"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inventory:
+class Inventory(msgspec.Struct, frozen=True, kw_only=True):
     """What there is, complete: a listing that broke off is an error, not a shorter inventory."""
 
     source: Source
@@ -128,8 +124,7 @@ class AgeFrom(StrEnum):
     CREATED = "created"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The flags of `oc adm prune images` that decide, and ours."""
 
     keep_younger_than: timedelta = KEEP_YOUNGER_THAN_DEFAULT
@@ -149,8 +144,7 @@ class Settings:
             raise Malformed(what="setting", text=self.keep_tag_revisions, reason=reason)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrashState:
+class TrashState(msgspec.Struct, frozen=True, kw_only=True):
     """What the plan of ImageStreams must know of the trash."""
 
     is_filled: bool = False
@@ -303,10 +297,9 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     by_rule: tuple[Saving, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrunePlan:
+class PrunePlan(msgspec.Struct, frozen=True, kw_only=True):
     header: Header
     deletions: tuple[Deletion, ...]
-    tag_verdicts: Mapping[tuple[str, str], Verdict] = field(default_factory=dict)
-    manifest_verdicts: Mapping[tuple[str, str], Verdict] = field(default_factory=dict)
+    tag_verdicts: Mapping[tuple[str, str], Verdict] = {}
+    manifest_verdicts: Mapping[tuple[str, str], Verdict] = {}
     """By (repository, digest); the repository of an Image object is empty."""

@@ -1,9 +1,10 @@
 """Wires the reconciler of the ImagePruner; decides nothing itself."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from lading.api.batch import CRON_JOBS, JOBS, CronJob, Job
 from lading.api.core import CONFIG_MAPS, PODS, ConfigMap, Pod
@@ -58,8 +59,7 @@ EVENT_ACTION = "PruneImages"
 BINDINGS = tuple(map(objects.binding_name, (OBJECT_NAME, SYSTEM_ROLE, OPENSHIFT_ROLE)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrunerCaches:
+class PrunerCaches(msgspec.Struct, frozen=True, kw_only=True):
     pruners: Informer[StoredImagePruner]
     cron_jobs: Informer[CronJob]
     jobs: Informer[Job]

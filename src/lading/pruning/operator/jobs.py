@@ -1,8 +1,9 @@
 """Which Jobs of the CronJob have ended, and why one failed. Pure."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from lading.api.batch import Job
 from lading.api.core import Pod
@@ -17,8 +18,7 @@ _WORDS_BYTES_MAX = 1024
 _JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedJob:
+class EndedJob(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     start: datetime | None
     end: datetime

@@ -5,7 +5,6 @@ an operator for the object, nothing is written unless Lading is to take over.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,6 +19,7 @@ from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
 from lading.kernel.objects import Object
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.pruning.operator import decision, effective, objects, report
 from lading.pruning.operator.effective import InvalidSpec
 from lading.pruning.operator.report import Report
@@ -49,8 +49,7 @@ SETTLING = timedelta(seconds=1)
 """A write that changes nothing causes no event, and the status still waits for it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrunerPlan:
+class PrunerPlan(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     facts: PrunerFacts
 
@@ -234,7 +233,7 @@ def _written(status: ImagePrunerStatus, observed: ObservedPruner) -> ImagePruner
     own = tuple(one for one in status.conditions if one.type in set(PrunerConditionType))
     if observed.drops_status:
         return ImagePrunerStatus(observed_generation=status.observed_generation, conditions=own)
-    return msgspec.structs.replace(status, last_run=(), conditions=own)
+    return replace(status, last_run=(), conditions=own)
 
 
 def _news(last: ImagePrunerStatus, status: ImagePrunerStatus) -> Iterator[Condition]:

@@ -1,7 +1,6 @@
 """The status of the ImagePruner and what metrics show, from its CronJob, Jobs and pods. Pure."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +11,7 @@ from lading.api.imageregistry import SCHEDULE_DEFAULT, ImagePrunerStatus, Stored
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
 from lading.kernel.planning import earliest
+from lading.kernel.values import replace
 from lading.pruning.operator import jobs, timing
 from lading.pruning.operator.jobs import EndedJob
 from lading.pruning.operator.timing import DueTimes
@@ -27,8 +27,7 @@ from lading.pruning.operator.types import (
 SUCCEEDED = "Most recent image pruning job succeeded."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(msgspec.Struct, frozen=True, kw_only=True):
     status: ImagePrunerStatus
     facts: PrunerFacts
     recheck_at: datetime | None
@@ -40,7 +39,7 @@ def status_of(pruner: StoredImagePruner) -> ImagePrunerStatus:
     found = tuple(_readable(raw.get("conditions") or ()))
     rest = {name: value for name, value in raw.items() if name != "conditions"}
     try:
-        return msgspec.structs.replace(msgspec.convert(rest, ImagePrunerStatus), conditions=found)
+        return replace(msgspec.convert(rest, ImagePrunerStatus), conditions=found)
     except msgspec.ValidationError:
         return ImagePrunerStatus(conditions=found)
 
@@ -74,7 +73,7 @@ def report(
         _ambiguous(spec, last),
     )
     success = _last_success(observed, owned, last)
-    status = msgspec.structs.replace(
+    status = replace(
         last,
         observed_generation=pruner.metadata.generation,
         conditions=conditions.with_conditions(
@@ -86,7 +85,7 @@ def report(
         last_success_time=_text(success),
     )
     if ended is not None:
-        status = msgspec.structs.replace(
+        status = replace(
             status,
             last_job=ended.name,
             last_job_end_time=_text(ended.end),

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from lading.api.imageregistry import OBJECTS_MAX, REASONS_MAX, PruneRun, PruneRunPhase
 from lading.kernel import conditions, texts
@@ -18,15 +19,14 @@ MESSAGE_BYTES_MAX = 1024
 OBJECT_BYTES_MAX = 512
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFigures:
+class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What a run did, in numbers."""
 
     candidates: int = 0
     deleted: int = 0
     released_bytes: int = 0
     freed_bytes: int = 0
-    kept: Mapping[str, int] = field(default_factory=dict)
+    kept: Mapping[str, int] = {}
 
 
 def job_of(pod: str) -> str:

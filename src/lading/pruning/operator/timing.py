@@ -1,7 +1,8 @@
 """When runs are due by the CronJob that is there, and whether one was missed. Pure."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from lading.api.batch import CronJob
 from lading.api.imageregistry import ImagePrunerStatus
@@ -22,8 +23,7 @@ DEADLINE_SECONDS_MAX = 10 * 365 * 24 * 3600
 """A start that may be later than that is never missed; sums of more are beyond the calendar."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueTimes:
+class DueTimes(msgspec.Struct, frozen=True, kw_only=True):
     schedule: str = ""
     since: datetime | None = None
     next_at: datetime | None = None

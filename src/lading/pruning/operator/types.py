@@ -1,10 +1,11 @@
 """What plans about the ImagePruner are made from, and their actions. Frozen data only."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 from lading.api.batch import CronJob, Job
 from lading.api.core import Pod
@@ -34,8 +35,7 @@ SWEEP_SUFFIX = ".blobs"
 """After the name of a registry: the sweep of its storage. No registry has a dot in its name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrunerSettings:
+class PrunerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What an administrator decides by options of the controller."""
 
     image: str = ""
@@ -98,8 +98,7 @@ class DecisionReason(StrEnum):
     """An ImagePruner already existed: Lading created none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterHistory:
+class ClusterHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What tells a new cluster from one that is older than its pruner."""
 
     first_start: datetime | None = None
@@ -112,8 +111,7 @@ class ClusterHistory:
     """How many versions of OpenShift this cluster had; 0 where it is none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EffectiveSpec:
+class EffectiveSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The spec with its defaults, in one form."""
 
     schedule: str
@@ -123,9 +121,9 @@ class EffectiveSpec:
     starting_deadline_seconds: int
     successful_jobs_history_limit: int
     failed_jobs_history_limit: int
-    resources: Mapping[str, Any] = field(default_factory=dict)
-    affinity: Mapping[str, Any] = field(default_factory=dict)
-    node_selector: Mapping[str, str] = field(default_factory=dict)
+    resources: Mapping[str, Any] = {}
+    affinity: Mapping[str, Any] = {}
+    node_selector: Mapping[str, str] = {}
     tolerations: tuple[Mapping[str, Any], ...] = ()
     log_level: LogLevel = LogLevel.UNSET
     registries: tuple[PrunedRegistry, ...] = ()
@@ -133,8 +131,7 @@ class EffectiveSpec:
     """Settings that are given twice and differ, one sentence each."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedWrite:
+class RefusedWrite(msgspec.Struct, frozen=True, kw_only=True):
     """What the API server answered to a write of this process."""
 
     body: Mapping[str, Any] | None
@@ -142,8 +139,7 @@ class RefusedWrite:
     answer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedPruner:
+class ObservedPruner(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one pass over the ImagePruner goes by."""
 
     namespace: str
@@ -157,7 +153,7 @@ class ObservedPruner:
     management_state: str | None = None
     """Of Config `cluster`; None where there is none."""
     account: ServiceAccount | None = None
-    bindings: Mapping[str, ClusterRoleBinding] = field(default_factory=dict)
+    bindings: Mapping[str, ClusterRoleBinding] = {}
     """By name."""
     cron_job: CronJob | None = None
     jobs: tuple[Job, ...] = ()
@@ -168,12 +164,11 @@ class ObservedPruner:
     answered_spec: Mapping[str, Any] | None = None
     """The spec that the API server answered to the last write of the CronJob by this process."""
     own_image: str = ""
-    refusals: Mapping[str, RefusedWrite] = field(default_factory=dict)
+    refusals: Mapping[str, RefusedWrite] = {}
     """The last one for each object, by kind and name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrunerFacts:
+class PrunerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What metrics show."""
 
     exists: bool = False
@@ -189,8 +184,7 @@ class PrunerFacts:
     runs: tuple[PruneRun, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateImagePruner:
+class CreateImagePruner(msgspec.Struct, frozen=True, kw_only=True):
     suspend: bool
     because: str
 
@@ -199,8 +193,7 @@ class CreateImagePruner:
         return "decision"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordDecision:
+class RecordDecision(msgspec.Struct, frozen=True, kw_only=True):
     """After the ImagePruner was created: cut off between the two, it counts as existing."""
 
     namespace: str
@@ -212,8 +205,7 @@ class RecordDecision:
         return "decision"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateObject:
+class CreateObject(msgspec.Struct, frozen=True, kw_only=True):
     """The ServiceAccount, a ClusterRoleBinding, the CronJob or the ConfigMap of reports."""
 
     body: Mapping[str, Any]
@@ -224,8 +216,7 @@ class CreateObject:
         return "objects"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairMetadata:
+class RepairMetadata(msgspec.Struct, frozen=True, kw_only=True):
     """Labels and owners of an object; those of others stay."""
 
     body: Mapping[str, Any]
@@ -237,8 +228,7 @@ class RepairMetadata:
         return "objects"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplaceSubjects:
+class ReplaceSubjects(msgspec.Struct, frozen=True, kw_only=True):
     """Of a ClusterRoleBinding, with its labels and owners."""
 
     body: Mapping[str, Any]
@@ -250,8 +240,7 @@ class ReplaceSubjects:
         return "objects"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteBinding:
+class DeleteBinding(msgspec.Struct, frozen=True, kw_only=True):
     """The role of a binding cannot be changed."""
 
     name: str
@@ -263,8 +252,7 @@ class DeleteBinding:
         return "objects"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplaceCronJob:
+class ReplaceCronJob(msgspec.Struct, frozen=True, kw_only=True):
     """Makes the CronJob what the body says; labels and annotations of others stay."""
 
     body: Mapping[str, Any]
@@ -276,8 +264,7 @@ class ReplaceCronJob:
         return "objects"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WritePrunerStatus:
+class WritePrunerStatus(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     resource_version: str
     status: ImagePrunerStatus
@@ -288,8 +275,7 @@ class WritePrunerStatus:
         return "status"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordPrunerEvent:
+class RecordPrunerEvent(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     reason: PrunerReason
     warning: bool

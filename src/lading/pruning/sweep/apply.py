@@ -5,8 +5,8 @@ nothing else, and is done by the next run. What is reported as freed is gone.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from lading.kernel import digests
@@ -28,8 +28,7 @@ _REFUSED = (registries.Denied, registries.Unauthorized, registries.MalformedAnsw
 _EVERYWHERE = ""
 
 
-@dataclass(slots=True)
-class SweepCounts:
+class SweepCounts(msgspec.Struct):
     """What a run did."""
 
     condemned: int = 0
@@ -40,10 +39,10 @@ class SweepCounts:
     restored: int = 0
     uploads: int = 0
     folders: int = 0
-    answered: list[str] = field(default_factory=list)
+    answered: list[str] = []
     """Blobs that a replica still answers for."""
     failed: int = 0
-    failures: list[str] = field(default_factory=list)
+    failures: list[str] = []
     """The first of them, as sentences."""
 
     def fail(self, error: object) -> None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 import msgspec
 
+from lading.kernel.values import replace
 from lading.ports import storage as storages
 from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster
@@ -47,8 +47,7 @@ class Lock(Protocol):
     async def check(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepRequest:
+class SweepRequest(msgspec.Struct, frozen=True, kw_only=True):
     settings: SweepSettings
     limits: Limits
     untagged: bool = False
@@ -60,16 +59,14 @@ class SweepRequest:
     probe_repository: str = PROBE_REPOSITORY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedSweep:
+class ObservedSweep(msgspec.Struct, frozen=True, kw_only=True):
     facts: SweepFacts
     state: SweepState
     references: References | None
     now: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
+class Swept(msgspec.Struct, frozen=True, kw_only=True):
     plan: SweepPlan
     listing: Listing
     counts: SweepCounts
@@ -274,7 +271,7 @@ class Sweeper:
         state = states.with_condemned(state, condemned, plan.links, observed.now)
         if observed.references is not None:
             count = observed.references.of_this_registry
-            state = msgspec.structs.replace(state, references=count)
+            state = replace(state, references=count)
         if state != observed.state:
             await self._write(state)
         linked = await sweeping.unlink(

@@ -7,8 +7,8 @@ they decide. A list that breaks off is an error.
 import re
 from array import array
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from lading.kernel import digests, references
@@ -77,12 +77,11 @@ async def listing(
     return found.listing(aliases)
 
 
-@dataclass(slots=True)
-class _LinkColumns:
-    repositories: "array[int]" = field(default_factory=lambda: array("i"))
-    keys: "array[int]" = field(default_factory=lambda: array("Q"))
-    times: "array[int]" = field(default_factory=lambda: array("I"))
-    raw: bytearray = field(default_factory=bytearray)
+class _LinkColumns(msgspec.Struct):
+    repositories: "array[int]" = msgspec.field(default_factory=lambda: array("i"))
+    keys: "array[int]" = msgspec.field(default_factory=lambda: array("Q"))
+    times: "array[int]" = msgspec.field(default_factory=lambda: array("I"))
+    raw: bytearray = bytearray()
 
     def add(self, repository: int, encoded: str, time: int, *, with_raw: bool) -> None:
         raw = bytes.fromhex(encoded)

@@ -8,8 +8,9 @@ import json
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+import msgspec
 
 from lading.kernel import manifests
 from lading.kernel.digests import Digest
@@ -31,8 +32,7 @@ class ProbeFailed(Exception):
     """The registry would lose an image that is pushed again after a sweep."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replica:
+class Replica(msgspec.Struct, frozen=True, kw_only=True):
     """One process of the registry, by its own address."""
 
     registry: RegistryAdministration
@@ -42,8 +42,7 @@ class Replica:
         return Reference(registry=self.host, repository=repository)
 
 
-@dataclass(frozen=True, slots=True)
-class _Image:
+class _Image(msgspec.Struct, frozen=True):
     config: bytes
     layer: bytes
     manifest: Manifest
@@ -69,8 +68,7 @@ async def has_cache(storage: Storage, replica: Replica, repository: str) -> bool
         await _remove(storage, repository, image)
 
 
-@dataclass(frozen=True, slots=True)
-class _Probe:
+class _Probe(msgspec.Struct, frozen=True):
     storage: Storage
     replica: Replica
     repository: str

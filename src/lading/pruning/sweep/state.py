@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from lading.kernel.errors import UNREADABLE, Malformed
+from lading.kernel.values import replace
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.types import Link, LinkKind
 
@@ -91,21 +92,19 @@ def with_condemned(
                 sorted((one.repository, one.kind, one.digest) for one in every if one.target)
             ),
         )
-    return msgspec.structs.replace(state, condemned=condemned)
+    return replace(state, condemned=condemned)
 
 
 def without(state: SweepState, digests: Iterable[str]) -> SweepState:
     gone = set(digests)
     left = {digest: one for digest, one in state.condemned.items() if digest not in gone}
-    return msgspec.structs.replace(state, condemned=left)
+    return replace(state, condemned=left)
 
 
 def with_used_again(state: SweepState, digests: Iterable[str]) -> SweepState:
     """The next run restores the links that are missing by then, and forgets these digests."""
-    again = {
-        one: msgspec.structs.replace(state.condemned[one], is_used_again=True) for one in digests
-    }
-    return msgspec.structs.replace(state, condemned=state.condemned | again)
+    again = {one: replace(state.condemned[one], is_used_again=True) for one in digests}
+    return replace(state, condemned=state.condemned | again)
 
 
 def _repositories(links: Iterable[Link], kind: LinkKind) -> tuple[str, ...]:

@@ -5,10 +5,10 @@ graph; two blobs with one number stop a run. Times are whole seconds, rounded up
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,8 +71,7 @@ class LinkKind(StrEnum):
     MANIFEST = "manifest"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Link:
+class Link(msgspec.Struct, frozen=True, order=True):
     """A link file: it makes data a layer or a manifest of a repository."""
 
     repository: str
@@ -86,8 +85,7 @@ class Link:
         return self.target or self.digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredBlobs:
+class StoredBlobs(msgspec.Struct, frozen=True, kw_only=True):
     """The data files, in the order of their numbers."""
 
     keys: Keys
@@ -95,7 +93,7 @@ class StoredBlobs:
     """The 32 bytes of each digest."""
     sizes: Sizes
     times: Seconds
-    others: Mapping[int, str] = field(default_factory=dict)
+    others: Mapping[int, str] = {}
     """By number the digests that are not sha256; `raw` has their hash."""
 
     def __len__(self) -> int:
@@ -120,31 +118,30 @@ class StoredBlobs:
         return found, self.keys[found] == keys
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Links:
+class Links(msgspec.Struct, frozen=True, kw_only=True):
     """Link files of one kind as columns."""
 
     repositories: Ids
     keys: Keys
     """Of the data that each names."""
     times: Seconds
-    raw: NDArray[np.uint8] = field(default_factory=lambda: np.zeros((0, 32), dtype=np.uint8))
+    raw: NDArray[np.uint8] = msgspec.field(
+        default_factory=lambda: np.zeros((0, 32), dtype=np.uint8)
+    )
     """The 32 bytes of each digest; only of manifests, which are read by it."""
 
     def __len__(self) -> int:
         return len(self.keys)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alias:
+class Alias(msgspec.Struct, frozen=True, kw_only=True):
     """A link that is not sha256: its content, not its path, names the data."""
 
     link: Link
     time: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """Everything below the root of a registry, complete."""
 
     repositories: tuple[str, ...]
@@ -156,7 +153,7 @@ class Listing:
     """Repositories with a link that is no digest, or that cannot be read."""
     tags: tuple[tuple[int, str], ...] = ()
     """Repository and name of each tag; only where tags decide."""
-    uploads: Mapping[str, int] = field(default_factory=dict)
+    uploads: Mapping[str, int] = {}
     """The folder of each upload, and its newest time."""
     objects: int = 0
 
@@ -174,8 +171,7 @@ class Listing:
         return (self.layers, self.revisions, self.of_aliases(*LinkKind))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Documents:
+class Documents(msgspec.Struct, frozen=True, kw_only=True):
     """What the manifests need: manifest i names `targets[starts[i]:starts[i + 1]]`."""
 
     keys: Keys
@@ -190,8 +186,7 @@ class Documents:
         return len(self.keys)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Roots:
+class Roots(msgspec.Struct, frozen=True, kw_only=True):
     """What keeps manifests with `--untagged`; without, every manifest stays."""
 
     digests: frozenset[str] = frozenset()
@@ -200,8 +195,7 @@ class Roots:
     """Those that a reference may name that cannot be read, and those with unreadable tags."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepSettings:
+class SweepSettings(msgspec.Struct, frozen=True, kw_only=True):
     grace: timedelta
     upload_age_max: timedelta = UPLOAD_AGE_MAX
     is_offline: bool = False
@@ -210,8 +204,7 @@ class SweepSettings:
     second_look_after: timedelta = SECOND_LOOK_AFTER_DEFAULT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepFacts:
+class SweepFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan is made of."""
 
     listing: Listing
@@ -228,8 +221,7 @@ class SweepFacts:
     """Those of them that came there within the time of a late deletion."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPlan:
+class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
     reasons: NDArray[np.uint8]
     """A `BlobReason` for each blob of the listing."""
     condemned: NDArray[np.int64]
@@ -252,15 +244,13 @@ class SweepPlan:
     """Folders of uploads that are too old to be finished."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecondLook:
+class SecondLook(msgspec.Struct, frozen=True, kw_only=True):
     restored: tuple[Link, ...]
     put_back: tuple[str, ...]
     used_again: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Total:
+class Total(msgspec.Struct, frozen=True, kw_only=True):
     reason: BlobReason
     blobs: int
     size_bytes: int

@@ -13,10 +13,11 @@ import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterator
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from weakref import WeakValueDictionary
+
+import msgspec
 
 from lading import files
 from lading.kernel import digests
@@ -26,8 +27,7 @@ from lading.ports import cri
 READ_BYTES = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blob:
+class Blob(msgspec.Struct, frozen=True, kw_only=True):
     digest: Digest
     size_bytes: int
 

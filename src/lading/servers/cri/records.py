@@ -8,7 +8,6 @@ else is refused with its name.
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +40,7 @@ CREATE INDEX IF NOT EXISTS name_by_image ON name (id, handler);
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredImage:
+class StoredImage(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     handler: str
     manifest: Digest

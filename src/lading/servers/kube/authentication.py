@@ -6,19 +6,19 @@ version of the server. A known user may do everything: RBAC objects are stored, 
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from lading.servers.kube import status
 
 OPEN_PATHS = frozenset({"/livez", "/healthz", "/readyz", "/version"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
+class User(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ("system:authenticated",)
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extra: Mapping[str, tuple[str, ...]] = {}
 
 
 ADMIN = User(name="admin", groups=("system:masters", "system:authenticated"))

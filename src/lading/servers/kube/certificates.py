@@ -7,9 +7,9 @@ readable by their owner only.
 import ipaddress
 import os
 import pathlib
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -22,8 +22,7 @@ _NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.s
 _ADDRESSES = ("127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Certificates:
+class Certificates(msgspec.Struct, frozen=True, kw_only=True):
     authority: pathlib.Path
     certificate: pathlib.Path
     key: pathlib.Path

@@ -4,9 +4,10 @@ Dependents are the collector's. A pod on a node with a kubelet is marked until t
 it without a grace period; any other pod is gone at once.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import Any
+
+import msgspec
 
 from lading.servers.kube import definitions, status
 from lading.servers.kube.resources import Resource
@@ -20,8 +21,7 @@ POLICIES = {"Foreground": FOREGROUND, "Orphan": ORPHAN, "Background": ""}
 """The propagation policies, and the finalizer by which the collector knows them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deletion:
+class Deletion(msgspec.Struct, frozen=True, kw_only=True):
     policy: str = ""
     uid: str = ""
     resource_version: str = ""

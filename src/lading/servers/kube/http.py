@@ -6,10 +6,10 @@ It translates requests and responses, and reads no body of a request without a v
 import contextlib
 import ssl
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 from aiohttp import web
 
+from lading.kernel.values import replace
 from lading.ports.http import Request, Response
 from lading.servers.kube import bodies
 from lading.servers.kube.certificates import Certificates

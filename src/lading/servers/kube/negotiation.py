@@ -1,7 +1,8 @@
 """Which form an answer takes: the object, a Table, or only its metadata; always as JSON."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from lading.servers.kube import status
 
@@ -15,8 +16,7 @@ class Form(StrEnum):
     METADATA_LIST = "PartialObjectMetadataList"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Clause:
+class _Clause(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str
     parameters: dict[str, str]
 

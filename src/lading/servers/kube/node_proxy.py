@@ -5,8 +5,8 @@ kubelet has no such path.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from lading.kernel.values import replace
 from lading.ports.http import Exchange, Request, Response
 
 Kubelets = Mapping[str, Exchange]

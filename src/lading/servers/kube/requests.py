@@ -4,8 +4,9 @@ Options are checked once, here, with the messages kube-apiserver has for them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from lading.servers.kube import status
 from lading.servers.kube.authentication import User
@@ -19,14 +20,13 @@ FIELD_MANAGER_CHARACTERS_MAX = 128  # kube-apiserver's limit
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, kw_only=True):
     target: Target
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
     user: User
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = []
     """Sent to the client beside the answer, in Warning headers."""
 
     @property
@@ -47,8 +47,7 @@ class Call:
             raise status.bad_request(message) from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool
     manager: str
     field_validation: str

@@ -5,8 +5,9 @@ when a CustomResourceDefinition does. It knows nothing of the objects themselves
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lading.servers.kube import builtins, event_forms
 from lading.servers.kube.builtins.columns import Column
@@ -55,8 +56,7 @@ _SELECTABLE_FIELDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
     group: str
     version: str
     kind: str

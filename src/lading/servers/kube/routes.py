@@ -3,14 +3,13 @@
 A path that names nothing served is a 404, as kube-apiserver answers it. Verbs are not looked at.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from lading.servers.kube import status
 from lading.servers.kube.resources import Registry, Resource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(msgspec.Struct, frozen=True, kw_only=True):
     """A collection, an object, or a subresource of an object."""
 
     resource: Resource

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lading.kernel import selectors
 from lading.kernel.errors import Malformed
@@ -25,8 +26,7 @@ _OF_NOTHING = {
 """What a field that is absent is taken to be, where that is not an empty text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Term:
+class _Term(msgspec.Struct, frozen=True, kw_only=True):
     path: tuple[str, ...]
     value: str
     equal: bool
@@ -35,8 +35,7 @@ class _Term:
         return (_text_at(document, self.path) == self.value) is self.equal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
     labels: Selector
     fields: tuple[_Term, ...]
 

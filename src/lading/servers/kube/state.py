@@ -5,7 +5,6 @@ revision of the record.
 """
 
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
@@ -20,8 +19,7 @@ from lading.servers.kube.storage.types import Key, Record, Storage
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(msgspec.Struct, frozen=True, kw_only=True):
     storage: Storage
     registry: Registry
     clock: Clock

@@ -10,11 +10,12 @@ import hmac
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
 from aiohttp import web
 
+from lading.kernel.values import Redacted
 from lading.servers.registry import requests
 from lading.servers.registry.faults import Code, Fault
 
@@ -31,9 +32,8 @@ class AccessGuard(Protocol):
         """Raises a Fault unless the request carries what the scope needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passwords:
-    password_by_user: Mapping[str, str] = field(repr=False)
+class Passwords(Redacted, frozen=True):
+    password_by_user: Mapping[str, str]
 
     def check(self, request: web.Request, scope: str) -> None:
         if not self.accepts(request.headers.get("Authorization", "")):
@@ -54,17 +54,17 @@ class Passwords:
         return expected is not None and hmac.compare_digest(expected.encode(), password.encode())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Grant:
+class _Grant(msgspec.Struct, frozen=True, kw_only=True):
     scopes: frozenset[str]
     expires_at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenGuard:
+class TokenGuard(Redacted, frozen=True, kw_only=True):
+    shown = ("passwords", "seconds")
+
     passwords: Passwords
     seconds: int = TOKEN_SECONDS
-    _grants: dict[str, _Grant] = field(default_factory=dict, repr=False)
+    _grants: dict[str, _Grant] = {}
 
     def check(self, request: web.Request, scope: str) -> None:
         kind, _, token = request.headers.get("Authorization", "").partition(" ")

@@ -1,8 +1,9 @@
 """Where the content of a registry is, by digest; repositories own it through links, not here."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from lading import files
 from lading.kernel.digests import Digest
@@ -24,8 +25,7 @@ class BlobStore(Protocol):
         """Takes over a finished and verified file; what is there already is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileBlobStore:
+class FileBlobStore(msgspec.Struct, frozen=True):
     """The files of the distribution project's layout."""
 
     layout: Layout

@@ -1,7 +1,8 @@
 """Blobs of a repository: content that is stored once and linked by each repository that has it."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from lading.kernel.digests import Digest
 from lading.servers.registry import links
@@ -11,8 +12,7 @@ from lading.servers.registry.layout import Layout
 from lading.servers.registry.usage import FILE_BYTES_MIN, StoreUsage
 
 
-@dataclass(frozen=True, slots=True)
-class Blobs:
+class Blobs(msgspec.Struct, frozen=True):
     layout: Layout
     store: BlobStore
     usage: StoreUsage

@@ -3,8 +3,9 @@
 import bisect
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from lading.servers.registry.faults import Code, Fault
 from lading.servers.registry.layout import Layout
@@ -12,8 +13,7 @@ from lading.servers.registry.layout import Layout
 PAGE_NAMES_MAX = 1000  # the distribution project's limit for its catalog
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogPage:
+class CatalogPage(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
     has_more: bool
 

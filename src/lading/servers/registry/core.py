@@ -1,8 +1,9 @@
 """The registry itself, without HTTP: its content on disk behind a few blocking objects."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+import msgspec
 
 from lading.servers.registry.blob_store import FileBlobStore
 from lading.servers.registry.blobs import Blobs
@@ -15,8 +16,7 @@ from lading.servers.registry.usage import StoreLimits, StoreUsage
 DEFAULT_LIMITS = StoreLimits()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegistryCore:
+class RegistryCore(msgspec.Struct, frozen=True, kw_only=True):
     layout: Layout
     blobs: Blobs
     uploads: UploadStore

@@ -5,14 +5,14 @@ digest. Because a link may name another digest than its own path (an alias by an
 readers follow what the link says.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from lading.kernel.digests import Digest
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """Paths under `<root>/docker/registry/v2`; nothing here touches the disk."""
 
     root: Path

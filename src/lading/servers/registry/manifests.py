@@ -6,7 +6,8 @@ is in the repository: a tag never names an image that cannot be pulled.
 
 import shutil
 import threading
-from dataclasses import dataclass, field
+
+import msgspec
 
 from lading.kernel import digests, manifests, references
 from lading.kernel.digests import Digest
@@ -22,26 +23,23 @@ from lading.servers.registry.usage import FILE_BYTES_MIN, StoreUsage
 _NOT_PUSHED = ("nondistributable", "foreign")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredManifest:
+class StoredManifest(msgspec.Struct, frozen=True, kw_only=True):
     digest: Digest
     media_type: str
     content: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     digest: Digest
     tags: tuple[str, ...]
     subject: Digest | None
 
 
-@dataclass(frozen=True, slots=True)
-class Manifests:
+class Manifests(msgspec.Struct, frozen=True):
     layout: Layout
     blobs: Blobs
     usage: StoreUsage
-    _linking: threading.Lock = field(default_factory=threading.Lock)
+    _linking: threading.Lock = msgspec.field(default_factory=threading.Lock)
     """Removing a tag takes its whole folder, which must not hit one that is just being set."""
 
     def get(self, name: str, tag_or_digest: str) -> StoredManifest:

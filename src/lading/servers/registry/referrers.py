@@ -5,8 +5,9 @@ registry wrote. What a digest refers to never changes, so each manifest is read 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from lading.kernel import digests, manifests
 from lading.kernel.digests import Digest
@@ -17,17 +18,15 @@ from lading.servers.registry.manifests import Manifests
 REMEMBERED_MAX = 100_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Referrer:
+class Referrer(msgspec.Struct, frozen=True, kw_only=True):
     subject: Digest
     artifact_type: str
     descriptor: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Referrers:
+class Referrers(msgspec.Struct, frozen=True):
     manifests: Manifests
-    _remembered: dict[Digest, Referrer | None] = field(default_factory=dict)
+    _remembered: dict[Digest, Referrer | None] = {}
 
     def index(self, name: str, subject: Digest, *, artifact_type: str | None) -> dict[str, Any]:
         """An image index of the referrers, all of them or those of one artifact type."""

@@ -10,10 +10,11 @@ import shutil
 import threading
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
+
+import msgspec
 
 from lading import files
 from lading.kernel.digests import Digest
@@ -26,8 +27,7 @@ from lading.servers.registry.usage import FILE_BYTES_MIN, OverLimit, StoreUsage
 SESSION_AGE_MAX = timedelta(days=7)  # what the distribution project's own purge uses
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(msgspec.Struct, frozen=True):
     """The open file of one session."""
 
     file: BinaryIO
@@ -48,13 +48,12 @@ class Upload:
         self.file.write(piece)
 
 
-@dataclass(frozen=True, slots=True)
-class UploadStore:
+class UploadStore(msgspec.Struct, frozen=True):
     layout: Layout
     blobs: Blobs
     usage: StoreUsage
-    _held: set[Path] = field(default_factory=set)
-    _holding: threading.Lock = field(default_factory=threading.Lock)
+    _held: set[Path] = set()
+    _holding: threading.Lock = msgspec.field(default_factory=threading.Lock)
 
     def start(self, name: str, now: datetime) -> str:
         session = str(uuid.uuid4())

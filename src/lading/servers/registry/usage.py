@@ -8,8 +8,9 @@ before an upload is refused.
 import os
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from lading.kernel import quantities
 from lading.servers.registry.faults import Code, Fault
@@ -19,8 +20,7 @@ FILE_BYTES_MIN = 4096  # the block of most file systems
 MEASURE_SECONDS_MIN = 10.0  # a full registry must not spend its time on measuring
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreLimits:
+class StoreLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The largest layers that people push are images of machines and models of this order."""
 
     blob_bytes_max: int = 20 * GIB

@@ -1,12 +1,12 @@
 """The scenes about pruning: a plan with reasons, a way back, and storage that is freed."""
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 from lading.api.core import PODS
 from lading.kernel import quantities, references
+from lading.kernel.values import replace
 from lading.pruning.engine import registry_url
 from lading.pruning.engine.decisions import policy, why
 from lading.pruning.engine.decisions.guards import Limits

@@ -1,9 +1,10 @@
 """What the scenes of the demo share: the cluster, the images, and ways to read and to wait."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+
+import msgspec
 
 from lading.api.machineconfiguration.machine_config_node import (
     MACHINE_CONFIG_NODES,
@@ -77,8 +78,7 @@ def applications() -> dict[str, SampleImage]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class Stage(msgspec.Struct, frozen=True, kw_only=True):
     cluster: StandaloneCluster
     clock: Clock
     story: Story

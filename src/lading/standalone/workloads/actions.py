@@ -1,16 +1,17 @@
 """What the workload controllers do to objects, as values. Pure."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from lading.kernel.objects import Key, Object, Resource
+from lading.kernel.values import Redacted
 from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import Document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Create:
+class Create(msgspec.Struct, frozen=True, kw_only=True):
     """Makes an object with a name that is always the same, so that making it twice is harmless."""
 
     resource: Resource[Any]
@@ -28,8 +29,7 @@ class Create:
         return self.order or (self.resource.kind, self.key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True, kw_only=True):
     resource: Resource[Any]
     key: Key
     uid: str
@@ -41,8 +41,7 @@ class Delete:
         return self.resource.kind, self.key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveFinalizer:
+class RemoveFinalizer(msgspec.Struct, frozen=True, kw_only=True):
     resource: Resource[Any]
     key: Key
     resource_version: str
@@ -55,8 +54,7 @@ class RemoveFinalizer:
         return self.resource.kind, self.key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteWorkloadStatus:
+class WriteWorkloadStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Replaces fields of the status; a field that is None is removed."""
 
     resource: Resource[Any]
@@ -72,12 +70,13 @@ class WriteWorkloadStatus:
         return self.order or ("status", self.resource.kind, self.key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordWorkloadEvent:
+class RecordWorkloadEvent(Redacted, frozen=True, kw_only=True):
     """An event about an object."""
 
+    shown = ("resource", "reason", "because")
+
     resource: Resource[Any]
-    about: Object = field(repr=False)
+    about: Object
     reason: KubernetesEvent
     because: str
     """The note of the event."""

@@ -3,10 +3,10 @@
 import random
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 from prometheus_client import CollectorRegistry
 
+from lading.kernel.values import replace
 from lading.loop.controller import Controller
 from lading.loop.feature import Kind, Runnable, Work
 from lading.loop.informer import Informers

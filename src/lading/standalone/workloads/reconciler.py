@@ -3,9 +3,10 @@
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from lading.kernel.objects import Key, Object, Resource
 from lading.kernel.planning import Plan
@@ -23,8 +24,7 @@ Observed = TypeVar("Observed")
 T = TypeVar("T", bound=Object)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadContext:
+class WorkloadContext(msgspec.Struct, frozen=True, kw_only=True):
     """What every workload controller gets."""
 
     kube: Kube

@@ -1,8 +1,9 @@
 """What sets in files would mean for each node, before they are applied: `lading pin plan`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lading.pinned_images.node.preview import Preview
 from lading.web.views import wording
@@ -10,8 +11,7 @@ from lading.web.views import wording
 IMAGES_MAX = 200  # of a node, to look at; the number is that of all
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedSets:
+class PlannedSets(msgspec.Struct, frozen=True, kw_only=True):
     files: Sequence[str]
     previews: Sequence[Preview]
     complaints: Sequence[str]

@@ -1,8 +1,9 @@
 """What is wrong, with the command that leads on. The page shows the most severe first."""
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
+
+import msgspec
 
 
 class Urgency(IntEnum):
@@ -13,8 +14,7 @@ class Urgency(IntEnum):
     NOTE = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownProblem:
+class ShownProblem(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     feature: str
     urgency: Urgency

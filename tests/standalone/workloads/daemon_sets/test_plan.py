@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from lading.kernel.objects import ObjectMeta
+from lading.kernel.values import replace
 from lading.standalone.workloads.actions import Create, Delete, WriteWorkloadStatus
 from lading.standalone.workloads.daemon_sets import template
 from lading.standalone.workloads.daemon_sets.plan import plan
@@ -171,14 +172,14 @@ def test_a_status_that_is_right_is_not_written_again() -> None:
         {key: value for key, value in write.status.items() if value is not None},
         type(of.status),
     )
-    of = msgspec.structs.replace(of, status=known)
+    of = replace(of, status=known)
     assert plan(ObservedDaemonSet(daemon_set=of, nodes=(), pods=()), NOW).actions == ()
 
 
 def test_a_daemon_set_that_is_deleted_makes_no_pods() -> None:
     of = daemon_set()
     metadata = ObjectMeta(name="d", namespace="ns", uid="uid-d", deletion_timestamp="now")
-    of = msgspec.structs.replace(of, metadata=metadata)
+    of = replace(of, metadata=metadata)
     assert changes(of) == ([], [])
 
 

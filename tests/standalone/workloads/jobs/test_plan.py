@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pytest
 
 from lading.kernel.conditions import Truth
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.standalone.workloads.actions import Create, Delete, RemoveFinalizer, WriteWorkloadStatus
 from lading.standalone.workloads.jobs.plan import plan
 from lading.standalone.workloads.jobs.types import FINALIZER, ObservedJob
@@ -146,9 +146,9 @@ class TestFailurePolicy:
         assert status_of(made)["uncountedTerminatedPods"]["failed"] == ["uid-p"]
 
     def test_an_evicted_pod_is_ignored_and_followed_by_another(self) -> None:
-        evicted = msgspec.structs.replace(
+        evicted = replace(
             failed(exit_code=3),
-            status=msgspec.structs.replace(
+            status=replace(
                 failed(exit_code=3).status,
                 conditions=(Condition(type="DisruptionTarget", status=Truth.TRUE),),
             ),

@@ -2,9 +2,8 @@
 
 from datetime import timedelta
 
-import msgspec
-
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.ports import cri
 from lading.standalone.workloads.kinds import ListedImage, Node, NodeStatus
 from lading.standalone.workloads.pods.node_images import (
@@ -42,6 +41,6 @@ def test_a_list_is_written_only_when_it_changed() -> None:
     one = node("n")
     (write,) = actions(planned(one, images), WriteImages)
     assert write.images == (ListedImage(names=("a",), size_bytes=1),)
-    one = msgspec.structs.replace(one, status=NodeStatus(images=write.images))
+    one = replace(one, status=NodeStatus(images=write.images))
     steady = planned(one, images)
     assert (steady.actions, steady.recheck_at) == ((), NOW + timedelta(seconds=10))

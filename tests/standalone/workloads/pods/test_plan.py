@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from lading.kernel.planning import Plan
+from lading.kernel.values import replace
 from lading.ports import cri
 from lading.standalone.workloads.actions import RecordWorkloadEvent
 from lading.standalone.workloads.kinds import (
@@ -69,7 +70,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def after(one: Pod, of: Plan) -> Pod:
-    return msgspec.structs.replace(one, status=written(of))
+    return replace(one, status=written(of))
 
 
 def waiting_reason(of: Plan, name: str = "held") -> str:
@@ -320,7 +321,7 @@ class TestDeletion:
         present = {"lading": OWN_IMAGE}
         running = {"lading": process(before)}
         status = written(planned(before, present=present, processes=running))
-        one = msgspec.structs.replace(
+        one = replace(
             pod(node="n", containers=(command(),), restart_policy="Never", deleted=True),
             status=status,
         )

@@ -1,8 +1,9 @@
 """Guards: when a plan looks wrong, nothing is deleted, and the exit code is 3. Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from lading.pruning.engine.types import Inventory, PrunePlan, References, What
 
@@ -23,15 +24,13 @@ class Guard(StrEnum):
     """The run reads no reference that names this registry."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
     share_percent_max: int = SHARE_PERCENT_MAX_DEFAULT
     size_bytes_max: int | None = None
     ignored: frozenset[Guard] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     guard: Guard
     message: str
 

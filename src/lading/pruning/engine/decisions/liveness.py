@@ -6,8 +6,8 @@ edge goes to what a manifest needs, and from a subject to what is attached to it
 
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from lading.pruning.engine.decisions.rules import Facts
@@ -26,8 +26,7 @@ from lading.pruning.engine.types import (
 DatedVerdicts = Mapping[str, Mapping[str, Verdict]]
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
+class Live(msgspec.Struct, frozen=True):
     """Whether each manifest of each repository stays; numbered in the order of the inventory."""
 
     marks: Marks
@@ -39,18 +38,17 @@ class Live:
         return zip(repository.manifests, flags, strict=True)
 
 
-@dataclass(slots=True)
-class _Nodes:
+class _Nodes(msgspec.Struct):
     """The graph while it grows, and what is needed to mark it."""
 
     count: int = 0
-    begins: dict[str, int] = field(default_factory=dict)
-    sources: "array[int]" = field(default_factory=lambda: array("i"))
-    targets: "array[int]" = field(default_factory=lambda: array("i"))
-    roots: "array[int]" = field(default_factory=lambda: array("i"))
-    subjects: list[tuple[str, int]] = field(default_factory=list)
+    begins: dict[str, int] = {}
+    sources: "array[int]" = msgspec.field(default_factory=lambda: array("i"))
+    targets: "array[int]" = msgspec.field(default_factory=lambda: array("i"))
+    roots: "array[int]" = msgspec.field(default_factory=lambda: array("i"))
+    subjects: list[tuple[str, int]] = []
     """The nodes of each digest that some tag is attached to."""
-    with_attached: dict[str, dict[str, int]] = field(default_factory=dict)
+    with_attached: dict[str, dict[str, int]] = {}
     """The nodes by digest of repositories with tags that are attached to something."""
 
 

@@ -6,7 +6,6 @@ from the registry: they are the same values. `apply` passes over them.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import msgspec
@@ -107,8 +106,7 @@ def _line(value: _Line) -> bytes:
     return _encode(value) + b"\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanContents:
+class PlanContents(msgspec.Struct, frozen=True, kw_only=True):
     """What `why` asks, as it was when the plan was made."""
 
     inventory: Inventory

@@ -5,8 +5,9 @@ place or whole in the trash.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from lading.pruning.engine.decisions import dated_manifests, liveness, policy, rules
 from lading.pruning.engine.decisions.policy import Policy, RepositoryPolicy
@@ -32,8 +33,7 @@ from lading.pruning.engine.types import (
 ManifestVerdicts = Mapping[tuple[str, str], Verdict]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
     tags: TagVerdicts
     manifests: ManifestVerdicts
     deletions: tuple[Deletion, ...]

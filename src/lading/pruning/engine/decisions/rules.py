@@ -5,9 +5,10 @@ and is not asked here; what a kept tag needs is found by the graph.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
+
+import msgspec
 
 from lading.kernel import durations
 from lading.pruning.engine.inventory.manifest_table import InventoryManifest
@@ -31,8 +32,7 @@ _SHOWN_OBJECTS_MAX = 3  # as oc: more are counted, not named
 _SHOWN_ALL_BELOW = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the history of one tag."""
 
     repository: Repository
@@ -44,8 +44,7 @@ class Candidate:
     """What the policy says; None when no policy is about the repository or the artifact."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a rule may look at, apart from the candidate itself."""
 
     references: References
@@ -53,10 +52,10 @@ class Facts:
     instant: datetime
     holds_used: Callable[[str], str] = lambda _digest: ""
     """The used digest that an image contains, or is; empty when there is none."""
-    possible_paths: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    possible_paths: Mapping[tuple[str, str], tuple[str, ...]] = {}
     """(last path component, tag) -> the paths under unknown hosts."""
-    digest_paths: Mapping[str, tuple[tuple[str, bool], ...]] = field(default_factory=dict)
-    kept_repositories: Mapping[str, str] = field(default_factory=dict)
+    digest_paths: Mapping[str, tuple[tuple[str, bool], ...]] = {}
+    kept_repositories: Mapping[str, str] = {}
     """Repositories that an unreadable text may name, and where that text is."""
     trash: TrashState = NO_TRASH
 

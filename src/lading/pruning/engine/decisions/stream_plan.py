@@ -6,7 +6,8 @@ long as any image that remains in the stream has the layer.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.pruning.engine.decisions import registry_plan, rules
 from lading.pruning.engine.decisions.registry_plan import Decided
@@ -30,8 +31,7 @@ ItemVerdicts = dict[tuple[str, int], Verdict]
 ManifestVerdicts = dict[tuple[str, str], Verdict]
 
 
-@dataclass(frozen=True, slots=True)
-class _Stream:
+class _Stream(msgspec.Struct, frozen=True):
     repository: Repository
     items: ItemVerdicts
 

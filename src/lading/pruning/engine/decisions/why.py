@@ -1,7 +1,8 @@
 """Answers `why`: the chains that keep a tag, manifest or blob, or the rule against it. Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.pruning.engine.inventory import content
 from lading.pruning.engine.types import (
@@ -16,8 +17,7 @@ from lading.pruning.engine.types import (
 CHAINS_MAX = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """`chains` go from what was asked for up to what keeps it; without any, it goes."""
 
     subject: str

@@ -6,9 +6,10 @@ planned digest, then its manifests by digest. What a deletion takes along unaske
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+import msgspec
 
 from lading.kernel import digests
 from lading.kernel.references import Reference
@@ -46,8 +47,7 @@ class Result(StrEnum):
     """It was deleted, and it or a tag that was deleted with it is restored."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PruneOutcome:
+class PruneOutcome(msgspec.Struct, frozen=True, kw_only=True):
     line: Deletion
     result: Result
     message: str = ""

@@ -4,7 +4,8 @@ A registry that takes more along than it was asked for is noticed at the first i
 """
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.kernel import digests
 from lading.kernel.references import Reference
@@ -18,8 +19,7 @@ class CanaryFailed(Exception):
     """After the first deletion something else is gone; the run ends, exit code 3."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptTag:
+class KeptTag(msgspec.Struct, frozen=True, kw_only=True):
     """A tag that must be the same after the canary as before."""
 
     repository: str

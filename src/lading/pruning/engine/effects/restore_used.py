@@ -4,7 +4,8 @@ Whether it is used is decided by `used_again`; here the registry is asked what i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from lading.ports import registry as registries
 from lading.pruning.engine.trash import used_again
@@ -12,8 +13,7 @@ from lading.pruning.engine.trash.trash import Record, Trash
 from lading.pruning.engine.types import Inventory, References, Source
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class Restored(msgspec.Struct, frozen=True, kw_only=True):
     records: tuple[Record, ...] = ()
     lost: tuple[Record, ...] = ()
     """What is used again and is no longer in the trash."""

@@ -8,8 +8,8 @@ attached to it, because a signature lives exactly as long as what it signs. A si
 import re
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from lading.pruning.engine.inventory import graph
@@ -41,13 +41,12 @@ def attachments(inventory: Inventory) -> Iterator[tuple[str, str]]:
 _FLUSH_BYTES = graph.RAW_BYTES << 20  # a million digests
 
 
-@dataclass(slots=True)
-class _Column:
+class _Column(msgspec.Struct):
     """Digests of one column while it grows, as their two numbers."""
 
-    pending: bytearray = field(default_factory=bytearray)
-    keys: list[Keys] = field(default_factory=list)
-    checks: list[Keys] = field(default_factory=list)
+    pending: bytearray = bytearray()
+    keys: list[Keys] = []
+    checks: list[Keys] = []
 
     def add(self, digest: str) -> None:
         self.pending += graph.raw(digest)
@@ -65,8 +64,7 @@ class _Column:
         return np.concatenate(self.keys), np.concatenate(self.checks)
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(msgspec.Struct, frozen=True):
     """The graph with the way from a digest to its node."""
 
     numbers: DigestNumbers

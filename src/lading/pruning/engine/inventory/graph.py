@@ -7,9 +7,9 @@ the run. Marking follows edges forwards (what an image needs) or backwards (what
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,8 +26,7 @@ class SameNumber(Exception):
     """Two digests have the same first 64 bits; nothing can be decided safely."""
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(msgspec.Struct, frozen=True):
     """Nodes are 0..n-1; the targets of node i are `targets[starts[i]:starts[i + 1]]`."""
 
     starts: NDArray[np.int64]
@@ -78,8 +77,7 @@ def from_pairs(
     return Graph(starts, target_ids[order])
 
 
-@dataclass(frozen=True, slots=True)
-class DigestNumbers:
+class DigestNumbers(msgspec.Struct, frozen=True):
     """Sorted first parts and the folded rest; the position in them is a node of the graph."""
 
     keys: Keys

@@ -8,7 +8,6 @@ take more than two gigabytes.
 import hashlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Self
@@ -68,14 +67,13 @@ _decode = msgspec.msgpack.Decoder(_Packed).decode
 _decode_links = msgspec.msgpack.Decoder(_Links).decode
 
 
-@dataclass(slots=True)
-class _Columns:
+class _Columns(msgspec.Struct):
     """What is known of each digest, by its number."""
 
-    numbers: dict[str, int] = field(default_factory=dict)
-    texts: list[str] = field(default_factory=list)
-    sizes: "array[int]" = field(default_factory=lambda: array("q"))
-    packed: list[bytes] = field(default_factory=list)
+    numbers: dict[str, int] = {}
+    texts: list[str] = []
+    sizes: "array[int]" = msgspec.field(default_factory=lambda: array("q"))
+    packed: list[bytes] = []
 
     def number(self, digest: str) -> int:
         """A new one for a digest that has none."""

@@ -8,7 +8,6 @@ repository.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -19,6 +18,7 @@ from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
 from lading.kernel.manifests import CONFIG_BYTES_MAX
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine.inventory import documents, parallel
@@ -39,8 +39,7 @@ _UNREADABLE_ANSWERS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
     registry: str
     leave_out: Callable[[str], bool] = lambda _repository: False
     """The repositories of the trash: their content is no inventory."""
@@ -48,7 +47,7 @@ class Scope:
     """Those to read where the registry has no catalogue; empty for the catalogue."""
     workers: int = WORKERS_DEFAULT
     with_created: bool = False
-    progress: PruneProgress = field(default_factory=PruneProgress)
+    progress: PruneProgress = msgspec.field(default_factory=PruneProgress)
 
 
 async def inventory(
@@ -298,11 +297,11 @@ class _Reader:
         if not digest.startswith(_SHA256):
             # Some runtimes report what they run by SHA-256, whatever the registry states.
             own = (*manifest.blobs, str(Digest.of(content)))
-            manifest = msgspec.structs.replace(manifest, blobs=own)
+            manifest = replace(manifest, blobs=own)
         config = documents.config_of(content) if self._scope.with_created else ""
         if config:
             created = await self._created(repository, config)
-            manifest = msgspec.structs.replace(manifest, created_at=created)
+            manifest = replace(manifest, created_at=created)
         if not manifest.is_opaque:
             self._known.add(manifest)
             self._known.add_sizes(sizes)

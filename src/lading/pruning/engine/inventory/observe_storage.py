@@ -7,7 +7,6 @@ link or a manifest that cannot be read keeps its repository.
 
 import re
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
@@ -16,6 +15,7 @@ from lading.kernel import digests
 from lading.kernel.errors import Malformed
 from lading.kernel.manifests import CONFIG_BYTES_MAX
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports import storage as storages
 from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.storage import Storage, StoredObject
@@ -42,15 +42,14 @@ class NoRegistry(Exception):
     """The storage is not that of a registry, or not all of it."""
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(msgspec.Struct):
     """The links of one repository."""
 
     name: str
-    revisions: dict[str, datetime] = field(default_factory=dict)
-    current: dict[str, datetime] = field(default_factory=dict)
-    index: dict[str, dict[str, datetime]] = field(default_factory=dict)
-    opaque: list[str] = field(default_factory=list)
+    revisions: dict[str, datetime] = {}
+    current: dict[str, datetime] = {}
+    index: dict[str, dict[str, datetime]] = {}
+    opaque: list[str] = []
 
 
 async def inventory(storage: Storage, scope: Scope, *, known: ManifestTable) -> Inventory:
@@ -254,7 +253,7 @@ class _Reader:
         config = documents.config_of(content) if self._scope.with_created else ""
         if config:
             created = await self._created(config)
-            manifest = msgspec.structs.replace(manifest, created_at=created)
+            manifest = replace(manifest, created_at=created)
         self._known.add(manifest)
         self._known.add_sizes(sizes)
         return manifest

@@ -6,10 +6,9 @@ use; of anything else, as of free text, digests and names of this registry still
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import jsonpath
+import msgspec
 
 from lading.kernel.errors import Malformed
 from lading.pruning.engine.types import Form, Mention
@@ -17,8 +16,7 @@ from lading.pruning.engine.types import Form, Mention
 _PARTS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CustomPath:
+class CustomPath(msgspec.Struct, frozen=True, kw_only=True):
     group: str
     kind: str
     path: str
@@ -27,6 +25,8 @@ class CustomPath:
         return f"{self.kind}.{self.group}={self.path}"
 
     def mentions(self, document: Mapping[str, Any], where: str) -> Iterator[Mention]:
+        import jsonpath  # slow to load, and many clusters have no such resource
+
         try:
             every = jsonpath.findall(self.path, document)
         except jsonpath.JSONPathError:  # the object is nested too deeply
@@ -37,6 +37,8 @@ class CustomPath:
 
 def parse(text: str) -> CustomPath:
     """`KIND.GROUP=JSONPATH`, such as `Service.serving.knative.dev=$.spec..image`."""
+    import jsonpath
+
     name, equals, path = text.partition("=")
     kind, dot, group = name.partition(".")
     if not (equals and kind and dot and group):

@@ -7,7 +7,8 @@ cannot be read uses whatever repository it contains the name of.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from lading.kernel import references
 from lading.kernel.errors import Malformed
@@ -20,12 +21,11 @@ _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://")
 _TAG_DEFAULT = "latest"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegistryNames:
+class RegistryNames(msgspec.Struct, frozen=True, kw_only=True):
     """Every name by which the pruned registry is pulled from."""
 
     hosts: frozenset[str]
-    prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    prefixes: Mapping[str, tuple[str, ...]] = {}
     """`quay.io/team` -> `mirror/team`: a name elsewhere, and the paths here that serve it."""
 
     def repositories_of(self, reference: Reference) -> tuple[str, ...]:

@@ -5,9 +5,10 @@ would have shown is not known. A kind that discovery does not list has no object
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
+
+import msgspec
 
 from lading.ports import kube
 from lading.ports.clock import Clock
@@ -45,26 +46,24 @@ class ReferencesIncomplete(Exception):
     """Some reference may be missing, so nothing may be deleted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterReferences:
+class ClusterReferences(msgspec.Struct, frozen=True, kw_only=True):
     """What one cluster uses, when that was read, and from where on to watch."""
 
     cluster: str
     taken_at: datetime
     mentions: tuple[Mention, ...]
     mirrors: tuple[tuple[str, str], ...] = ()
-    watched: tuple[tuple[Untyped, str], ...] = field(default=(), compare=False)
+    watched: tuple[tuple[Untyped, str], ...] = ()
     """(resource, resourceVersion of its list)."""
-    unserved: tuple[str, ...] = field(default=(), compare=False)
+    unserved: tuple[str, ...] = ()
     """Declared kinds that the cluster does not serve, and the ones that may be meant."""
-    served: frozenset[tuple[str, str]] | None = field(default=None, compare=False)
+    served: frozenset[tuple[str, str]] | None = None
     """(group, kind) of all that the cluster serves; None where that is not known."""
-    custom: tuple[CustomPath, ...] = field(default=(), compare=False)
+    custom: tuple[CustomPath, ...] = ()
     """The paths by which custom resources were read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """How to read a cluster."""
 
     settings: Settings

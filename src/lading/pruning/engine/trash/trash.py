@@ -7,7 +7,6 @@ back and never moves a tag that exists.
 
 import contextlib
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -68,8 +67,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return digest in self.manifests or digest in self.tags.values()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrashSettings:
+class TrashSettings(msgspec.Struct, frozen=True, kw_only=True):
     registry: str
     repository: str = REPOSITORY_DEFAULT
     """May contain {project}, the first part of the path, for registries with projects."""

@@ -1,14 +1,14 @@
 """What a request asks for, as admission policies see it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from lading.servers.kube.schema.nodes import Document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attributes:
+class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     """One write: who, what, on which object, and the object before and after."""
 
     operation: str
@@ -23,10 +23,10 @@ class Attributes:
     object: Document | None = None
     old_object: Document | None = None
     namespace_object: Document | None = None
-    user: Document = field(default_factory=dict)
+    user: Document = {}
     """username, uid, groups, extra (lists of texts by key)."""
     dry_run: bool = False
-    options: Document = field(default_factory=dict)
+    options: Document = {}
     equivalent_versions: tuple[str, ...] = ()
     """The other served versions of the same resource."""
 
@@ -53,8 +53,7 @@ class Attributes:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParameterQuery:
+class ParameterQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which objects a binding takes its parameters from: by name, or by selector."""
 
     api_version: str

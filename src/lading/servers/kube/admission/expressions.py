@@ -5,8 +5,9 @@ of the expression that reaches it, not of the others.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lading.servers.kube.schema.cel import programs
 from lading.servers.kube.schema.cel.errors import CelError, DoesNotCompile, DoesNotEvaluate
@@ -25,8 +26,7 @@ def compiled(expression: str) -> programs.Program:
     return programs.compiled(expression, _VARIABLES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     """The names that a policy's expressions may use, for one request and one parameter."""
 
     names: Document

@@ -6,8 +6,9 @@ parameters come from the lookup that is given.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lading.servers.kube.admission import matching, parameters
 from lading.servers.kube.admission.attributes import Attributes, ParameterLookup
@@ -20,8 +21,7 @@ _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "
 MESSAGE_BYTES_MAX = 5 * 1024  # the API server's limit for messageExpression
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Denial:
+class Denial(msgspec.Struct, frozen=True, kw_only=True):
     """Why the request is refused: the sentence that follows `... is forbidden: `."""
 
     message: str
@@ -32,16 +32,14 @@ class Denial:
         return _CODES.get(self.reason, 422)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The first denial, if any; warnings are sent to the client in any case."""
 
     denial: Denial | None
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Failure:
+class _Failure(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     reason: str = "Invalid"
 

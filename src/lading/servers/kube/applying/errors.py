@@ -4,7 +4,7 @@ ApplyError            the applied configuration cannot be read by the schema
 ApplyConflict         other managers own fields that the apply would change
 """
 
-from dataclasses import dataclass
+import msgspec
 
 
 class ApplyError(ValueError):
@@ -16,8 +16,7 @@ class ApplyError(ValueError):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
+class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     """One field of another manager; becomes a cause of reason FieldManagerConflict."""
 
     manager: str

@@ -3,9 +3,11 @@
 A manager is identified by name, operation, subresource and, for updates, the API version.
 """
 
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import msgspec
+
+from lading.kernel.values import replace
 from lading.servers.kube.applying import paths
 from lading.servers.kube.applying.paths import Paths
 from lading.servers.kube.schema.nodes import Document
@@ -32,8 +34,7 @@ class Manager(NamedTuple):
         return f"{text} using {self.api_version}" if self.operation == UPDATE else text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owned:
+class Owned(msgspec.Struct, frozen=True, kw_only=True):
     """What a manager owns, since when, and in which API version."""
 
     fields: Paths

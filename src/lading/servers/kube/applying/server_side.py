@@ -7,9 +7,9 @@ manager changed what by create, update and patch. Defaults and validation are th
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
+from lading.kernel.values import replace
 from lading.servers.kube import builtins
 from lading.servers.kube.applying import owners, paths, typed
 from lading.servers.kube.applying.errors import ApplyConflict, ApplyError, Conflict

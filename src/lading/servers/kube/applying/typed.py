@@ -6,8 +6,9 @@ they are objects and leaves if they are not.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+import msgspec
 
 from lading.servers.kube.applying import paths
 from lading.servers.kube.applying.paths import Path, Paths, Tree
@@ -17,13 +18,12 @@ from lading.servers.kube.schema.nodes import Document, Schema
 ABSENT: Final[Any] = object()
 
 
-@dataclass(slots=True)
-class Comparison:
+class Comparison(msgspec.Struct):
     """The paths that two documents differ in."""
 
-    added: set[Path] = field(default_factory=set)
-    removed: set[Path] = field(default_factory=set)
-    modified: set[Path] = field(default_factory=set)
+    added: set[Path] = set()
+    removed: set[Path] = set()
+    modified: set[Path] = set()
 
 
 def children(schema: Schema, value: Any) -> dict[str, tuple[Schema, Any]] | None:

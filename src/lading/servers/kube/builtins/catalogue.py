@@ -8,9 +8,10 @@ linked schema requires nothing, and an empty text is as good as none. `checks` s
 
 import functools
 import json
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
+
+import msgspec
 
 from lading.servers.kube.builtins import columns
 from lading.servers.kube.builtins.columns import Column
@@ -23,8 +24,7 @@ _MICRO_TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
 _SCHEMA_PROPS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """One built-in kind, as discovery and the verbs need to know it."""
 
     group: str

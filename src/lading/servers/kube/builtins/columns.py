@@ -5,9 +5,10 @@ are in `cells`, `pod_cells` and `event_cells`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from lading.servers.kube.builtins import ages, cells, event_cells, pod_cells
 from lading.servers.kube.schema.nodes import Document
@@ -15,8 +16,7 @@ from lading.servers.kube.schema.nodes import Document
 Cell = Callable[[Document, datetime], Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     type: str = "string"
     format: str = ""

@@ -6,9 +6,10 @@ sentence that kubectl shows. Nothing here decides whether a value is right.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
+
+import msgspec
 
 OMITTED: Final = object()
 """Stands for a value that is too large or too secret to be shown."""
@@ -45,8 +46,7 @@ _TITLES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of `Status.details.causes`."""
 
     field: str

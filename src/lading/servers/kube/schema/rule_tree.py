@@ -6,8 +6,9 @@ changed after it was given.
 
 import collections
 import re
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from lading.servers.kube.schema import nodes
 from lading.servers.kube.schema.cel import programs, values
@@ -22,8 +23,7 @@ _OPTIONAL_OLD = (
 _QUOTED_STEP = re.compile(r"\['((?:\\.|[^'\\])*)'\]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One rule, ready to run; `problem` says why it cannot."""
 
     title: str
@@ -38,13 +38,12 @@ class Rule:
     field_path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleTree:
+class RuleTree(msgspec.Struct, frozen=True, kw_only=True):
     schema: Schema
     seen: Schema
     """The schema through which CEL sees the value: at the root with a little metadata."""
     rules: tuple[Rule, ...] = ()
-    properties: dict[str, "RuleTree"] = field(default_factory=dict)
+    properties: dict[str, "RuleTree"] = {}
     values: "RuleTree | None" = None
     items: "RuleTree | None" = None
     all_of: tuple["RuleTree", ...] = ()

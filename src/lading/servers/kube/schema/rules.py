@@ -6,8 +6,9 @@ cannot be evaluated is a violation. What was wrong before and did not change pas
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lading.kernel import json_values
 from lading.servers.kube.schema import causes, nodes, rule_tree
@@ -29,8 +30,7 @@ def violations(schema: Schema, document: Document, old_document: Document | None
     return list(_check(tree, _Place(value=document, old=old, path="")))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True, kw_only=True):
     """One value, the old value it corresponds to, and where it is."""
 
     value: Any

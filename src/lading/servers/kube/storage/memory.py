@@ -6,7 +6,8 @@ It is the whole store of the simulator and of tests, and the index in front of t
 import bisect
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from lading.servers.kube.storage.types import Change, Compacted, Key, Record
 
@@ -18,13 +19,12 @@ COMPACTED_DIVISOR = 2
 """A compaction drops the older half of the history, so that it happens rarely."""
 
 
-@dataclass(slots=True)
-class _Shelf:
+class _Shelf(msgspec.Struct):
     """The objects of one resource: their names in order, their versions, their changes."""
 
-    names: list[tuple[str, str]] = field(default_factory=list)
-    versions: dict[tuple[str, str], list[Change]] = field(default_factory=dict)
-    log: list[Change] = field(default_factory=list)
+    names: list[tuple[str, str]] = []
+    versions: dict[tuple[str, str], list[Change]] = {}
+    log: list[Change] = []
     dropped: int = 0
     """The latest revision that the log has lost."""
 

@@ -5,8 +5,9 @@ store knows nothing of Kubernetes; the callers decide what may be written.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 
 class Key(NamedTuple):
@@ -17,8 +18,7 @@ class Key(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, kw_only=True):
     """One version of one object."""
 
     key: Key
@@ -26,8 +26,7 @@ class Record:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the log; a deletion carries the last state of the object."""
 
     record: Record

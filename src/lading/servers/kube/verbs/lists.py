@@ -1,7 +1,6 @@
 """GET of a collection, whole or in pages that all show the same revision."""
 
 import base64
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -30,8 +29,7 @@ class _Token(msgspec.Struct, frozen=True, kw_only=True):
     start: tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(msgspec.Struct, frozen=True, kw_only=True):
     documents: list[Document]
     revision: int
     token: str

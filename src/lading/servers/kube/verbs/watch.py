@@ -7,7 +7,6 @@ nothing, and gets a 410 when the log it still needs was compacted.
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -74,13 +73,12 @@ def _check_options(call: Call) -> None:
     raise status.invalid_options("ListOptions", found)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Watcher:
+class _Watcher(msgspec.Struct, kw_only=True):
     state: State
     wakeups: Wakeups
     call: Call
     selection: Selection
-    _columns_sent: bool = field(default=False)
+    _columns_sent: bool = False
 
     async def lines(self, start: int) -> AsyncIterator[bytes]:
         deadline = self.state.clock.monotonic() + self._timeout_seconds()

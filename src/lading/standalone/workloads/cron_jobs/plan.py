@@ -5,7 +5,6 @@ The rules, reasons and sentences are those of kube-controller-manager 1.36.
 
 import zoneinfo
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 import msgspec
@@ -39,15 +38,13 @@ _START = "start"
 SCHEDULED_ANNOTATION = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedCronJob:
+class ObservedCronJob(msgspec.Struct, frozen=True, kw_only=True):
     cron_job: CronJob | None
     jobs: tuple[Job, ...]
     """Those that the CronJob controls."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Start:
+class _Start(msgspec.Struct, frozen=True, kw_only=True):
     """What is due now."""
 
     actions: tuple[Action, ...] = ()

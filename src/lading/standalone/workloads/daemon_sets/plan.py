@@ -6,7 +6,6 @@ an old pod stays until its successor is available, and an old pod that is not re
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -34,8 +33,7 @@ from lading.standalone.workloads.kinds import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _NodeState:
+class _NodeState(msgspec.Struct, frozen=True, kw_only=True):
     """One node with the pods that are there for it, the oldest first."""
 
     name: str
@@ -48,8 +46,7 @@ class _NodeState:
     ended: tuple[Pod, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Changes:
+class _Changes(msgspec.Struct, frozen=True, kw_only=True):
     create_on: tuple[str, ...] = ()
     delete: tuple[tuple[Pod, str], ...] = ()
     """Pods with the reason."""

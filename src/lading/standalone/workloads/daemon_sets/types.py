@@ -1,12 +1,11 @@
 """What a DaemonSet's plan is made of. Pure."""
 
-from dataclasses import dataclass
+import msgspec
 
 from lading.standalone.workloads.kinds import DaemonSet, Node, Pod
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedDaemonSet:
+class ObservedDaemonSet(msgspec.Struct, frozen=True, kw_only=True):
     daemon_set: DaemonSet | None
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]

@@ -5,15 +5,14 @@ finalizer goes, then the counter takes the UID's place. Cut off anywhere, no pod
 twice.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from lading.standalone.workloads.jobs import failures
 from lading.standalone.workloads.jobs.types import FINALIZER
 from lading.standalone.workloads.kinds import Job, Pod, Uncounted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Count:
+class Count(msgspec.Struct, frozen=True, kw_only=True):
     """The pods of a Job, sorted into what they mean for it."""
 
     active: tuple[Pod, ...]

@@ -1,8 +1,9 @@
 """Which failures of pods count, which end the Job, and how long to wait after one. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from lading.kernel.backoff import Backoff
 from lading.standalone.workloads.kinds import (
@@ -17,8 +18,7 @@ BACKOFF = Backoff(seconds_min=10, seconds_max=600, jitter_fraction=0)
 """Between the pods of a Job, as in kube-controller-manager."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     counts: bool = True
     fails_job: str = ""
     """The message, when the pod ends the whole Job."""

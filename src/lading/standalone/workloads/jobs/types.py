@@ -1,6 +1,6 @@
 """What a Job's plan is made of. Pure."""
 
-from dataclasses import dataclass
+import msgspec
 
 from lading.standalone.workloads.kinds import Job, Pod
 
@@ -8,8 +8,7 @@ FINALIZER = "batch.kubernetes.io/job-tracking"
 """It keeps a pod until the Job has counted it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedJob:
+class ObservedJob(msgspec.Struct, frozen=True, kw_only=True):
     job: Job | None
     pods: tuple[Pod, ...]
     """Those that the Job controls."""
@@ -17,8 +16,7 @@ class ObservedJob:
     """Those of a Job of this name that is gone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobVerdict:
+class JobVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """How a Job ends."""
 
     succeeded: bool

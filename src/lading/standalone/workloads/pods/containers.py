@@ -4,7 +4,6 @@ A container waits for its image, starts, ends, and is started again as its pod's
 """
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
@@ -12,6 +11,7 @@ import msgspec
 from lading.kernel import conditions, references
 from lading.kernel.backoff import Backoff
 from lading.kernel.errors import Malformed
+from lading.kernel.values import replace
 from lading.ports import cri
 from lading.standalone.workloads.kinds import (
     Container,
@@ -44,8 +44,7 @@ MISSING_RETRY = timedelta(seconds=2)
 """How soon a Secret or a ConfigMap is looked for again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, kw_only=True):
     status: ContainerStatus
     pull: str = ""
     """The image that must be pulled now."""
@@ -94,7 +93,7 @@ def _while_running(
 ) -> ContainerStatus:
     if roles.is_holder(container):
         is_present = container.image in observed.present
-        return msgspec.structs.replace(before, ready=is_present)
+        return replace(before, ready=is_present)
     process = observed.processes.get(container.name)
     if process is None or process.container_id != before.container_id:
         running = before.state.running
@@ -114,7 +113,7 @@ def _while_running(
 def _of_process(before: ContainerStatus, process: ProcessRecord) -> ContainerStatus:
     started_at = conditions.timestamp(process.started_at)
     if process.exit_code is None:
-        return msgspec.structs.replace(
+        return replace(
             before,
             ready=True,
             started=True,
@@ -134,7 +133,7 @@ def _of_process(before: ContainerStatus, process: ProcessRecord) -> ContainerSta
 
 
 def _terminated(before: ContainerStatus, ended: Terminated) -> ContainerStatus:
-    return msgspec.structs.replace(
+    return replace(
         before,
         ready=False,
         started=False,
@@ -152,7 +151,7 @@ def _restarts(pod: Pod, container: Container, ended: Terminated) -> bool:
 
 
 def _to_restart(before: ContainerStatus, ended: Terminated) -> ContainerStatus:
-    return msgspec.structs.replace(
+    return replace(
         before,
         restart_count=before.restart_count + 1,
         state=ContainerState(waiting=Waiting(reason="ContainerCreating")),
@@ -195,7 +194,7 @@ def _start(
         return Step(status=_waiting(before, "ErrImageNeverPull", message))
     if image is None or _must_pull(container, before, observed):
         return _pull(container, before, observed, now)
-    before = msgspec.structs.replace(before, image_id=(*image.repo_digests, image.id)[0])
+    before = replace(before, image_id=(*image.repo_digests, image.id)[0])
     own_id = container_id(pod, container.name, before.restart_count)
     match roles.role_of(pod, container, is_own_image=image.id in observed.own_images):
         case Role.HOLDER:
@@ -264,14 +263,12 @@ def _pull(
 
 def _waiting(before: ContainerStatus, reason: str, message: str) -> ContainerStatus:
     state = ContainerState(waiting=Waiting(reason=reason, message=message))
-    return msgspec.structs.replace(before, ready=False, started=False, state=state)
+    return replace(before, ready=False, started=False, state=state)
 
 
 def _held(before: ContainerStatus, own_id: str, now: datetime) -> ContainerStatus:
     state = ContainerState(running=Running(started_at=conditions.timestamp(now)))
-    return msgspec.structs.replace(
-        before, ready=True, started=True, container_id=own_id, state=state
-    )
+    return replace(before, ready=True, started=True, container_id=own_id, state=state)
 
 
 def _done(own_id: str, now: datetime) -> Terminated:

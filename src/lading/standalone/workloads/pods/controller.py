@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
@@ -37,8 +38,7 @@ from lading.standalone.workloads.pods.types import (
 from lading.standalone.workloads.reconciler import WorkloadContext, WorkloadReconciler
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodNode:
+class PodNode(msgspec.Struct, frozen=True, kw_only=True):
     """What the pod loop of one node works with."""
 
     name: str

@@ -1,6 +1,6 @@
 """The pull secrets of pods on a standalone node."""
 
-from dataclasses import dataclass
+import msgspec
 
 from lading.ports.kube import Kube
 from lading.ports.registry import Credential
@@ -9,8 +9,7 @@ from lading.wiring import pod_credentials
 from lading.wiring.registries import Registries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullSecrets:
+class PullSecrets(msgspec.Struct, frozen=True, kw_only=True):
     """A `PodCredentials`."""
 
     kube: Kube

@@ -7,9 +7,11 @@ argument or a variable names the path of a mount, the path of the folder stands 
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
+import msgspec
+
+from lading.kernel.values import Redacted
 from lading.standalone.workloads.kinds import (
     Container,
     EnvironmentVariable,
@@ -31,8 +33,7 @@ class SourceKind(StrEnum):
     CONFIG_MAP = "ConfigMap"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ValueSource:
+class ValueSource(msgspec.Struct, frozen=True, order=True):
     """A Secret or a ConfigMap in the namespace of the pod."""
 
     kind: SourceKind
@@ -43,21 +44,21 @@ Values = Mapping[ValueSource, Mapping[str, bytes]]
 """What the sources have, by key. A source that does not exist is not in it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessInputs:
+class ProcessInputs(Redacted, frozen=True, kw_only=True):
+    shown = ("arguments", "own_folder", "folders")
+
     arguments: tuple[str, ...]
     """Of the command `lading`."""
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] = {}
     own_folder: str = ""
     """Of this container alone: the volumes of Secrets and ConfigMaps."""
     folders: tuple[str, ...] = ()
     """The volumes; the containers of a pod share those of kind emptyDir."""
-    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    files: Mapping[str, bytes] = {}
     """By path."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Use:
+class _Use(msgspec.Struct, frozen=True, kw_only=True):
     source: ValueSource
     optional: bool
     key: str = ""

@@ -1,9 +1,10 @@
 """Writes `status.images` of the node: the largest images and some of their names, as a kubelet."""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+import msgspec
 
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
@@ -17,14 +18,12 @@ IMAGES_MAX = 50  # the kubelet's nodeStatusMaxImages
 NAMES_MAX = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedImageList:
+class ObservedImageList(msgspec.Struct, frozen=True, kw_only=True):
     node: Node | None
     images: tuple[cri.Image, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteImages:
+class WriteImages(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     images: tuple[ListedImage, ...]
     because: str = "the images of the node changed"

@@ -5,7 +5,6 @@ containers, one at a time for a pod; a pull that waits for its next attempt lets
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -13,6 +12,7 @@ import msgspec
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
 from lading.kernel.planning import Action, Plan, earliest
+from lading.kernel.values import replace
 from lading.ports import cri
 from lading.standalone.workloads.actions import RecordWorkloadEvent
 from lading.standalone.workloads.event_reasons import KubernetesEvent
@@ -44,8 +44,7 @@ _IMAGE_FAULTS = {
 """What keeps a container from a pull, and the reason of the event about it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Walk:
+class _Walk(msgspec.Struct, frozen=True, kw_only=True):
     """All containers after one step each."""
 
     init: tuple[Step, ...]
@@ -73,7 +72,7 @@ def plan(observed: ObservedPod, now: datetime) -> Plan:
     actions: list[Action] = [*strays, *_work(pod, walk, observed)]
     if _differs(pod.status, status):
         actions += [*_events(pod, status), _write(pod, status)]
-    actions += _declared(msgspec.structs.replace(pod, status=status), observed)
+    actions += _declared(replace(pod, status=status), observed)
     return Plan(actions=tuple(actions), recheck_at=_recheck_at(pod, walk, observed, now))
 
 
@@ -223,7 +222,7 @@ def _condition(
 def _timed(new: Condition, old: Condition | None, now: datetime) -> Condition:
     kept = old.last_transition_time if old is not None and old.status is new.status else None
     at = kept or conditions.timestamp(now)
-    return msgspec.structs.replace(new, last_transition_time=at)
+    return replace(new, last_transition_time=at)
 
 
 def _differs(old: PodStatus, new: PodStatus) -> bool:

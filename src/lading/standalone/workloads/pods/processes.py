@@ -10,10 +10,12 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from lading.kernel import texts
 from lading.kernel.objects import Key
+from lading.kernel.values import replace
 from lading.ports.clock import Clock
 from lading.standalone.workloads.pods import folders
 from lading.standalone.workloads.pods.types import ProcessRecord, StartProcess
@@ -29,13 +31,12 @@ INHERITED = (
 """The variables of this process that a container gets too; nothing else is passed on."""
 
 
-@dataclass(slots=True)
-class _Process:
+class _Process(msgspec.Struct):
     key: Key
     grace_seconds: float
     record: ProcessRecord
     task: asyncio.Task[None] | None = None
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    stop: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
 
 class Processes:

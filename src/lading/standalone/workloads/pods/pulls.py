@@ -6,13 +6,13 @@ what became of each pull; it is lost with the process, and the images themselves
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import timedelta
 from typing import Protocol
 
 from lading.kernel import texts
 from lading.kernel.backoff import Backoff
 from lading.kernel.objects import Key
+from lading.kernel.values import replace
 from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, ImageSpec

@@ -1,12 +1,14 @@
 """What a pod's plan on its node is made of, and what it does. Pure."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+import msgspec
+
 from lading.kernel.backoff import Backoff
 from lading.kernel.objects import Key
+from lading.kernel.values import Redacted
 from lading.ports import cri
 from lading.standalone.workloads.kinds import Container, Document, Pod
 from lading.standalone.workloads.pods.inputs import ProcessInputs, Values
@@ -21,8 +23,7 @@ class PullPhase(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullRecord:
+class PullRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the pull of an image for one pod."""
 
     phase: PullPhase
@@ -34,21 +35,21 @@ class PullRecord:
     retry_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessRecord:
+class ProcessRecord(Redacted, frozen=True, kw_only=True):
     """A container that is a process of this machine."""
+
+    shown = ("container_id", "started_at", "exit_code", "finished_at")
 
     container_id: str
     started_at: datetime
     exit_code: int | None = None
     """None while it runs; what a signal ended has 128 and its number."""
     finished_at: datetime | None = None
-    output: str = field(default="", repr=False)
+    output: str = ""
     """The last lines that it printed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodPeriods:
+class PodPeriods(msgspec.Struct, frozen=True, kw_only=True):
     """How long the pod loop of a node waits; the defaults are the kubelet's."""
 
     image_list_interval: timedelta = timedelta(seconds=10)
@@ -63,21 +64,22 @@ class PodPeriods:
 POD_PERIODS = PodPeriods()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedPod:
+class ObservedPod(Redacted, frozen=True, kw_only=True):
+    shown = ("pod", "pulls", "processes", "declared")
+
     pod: Pod | None
     """None when it is gone, or runs elsewhere."""
-    present: Mapping[str, cri.Image] = field(default_factory=dict)
+    present: Mapping[str, cri.Image] = {}
     """The images of its containers that the node has, by the name in the spec."""
     own_images: frozenset[str] = frozenset()
     """The IDs of Lading's own image."""
-    pulls: Mapping[str, PullRecord] = field(default_factory=dict)
+    pulls: Mapping[str, PullRecord] = {}
     """By image."""
-    processes: Mapping[str, ProcessRecord] = field(default_factory=dict)
+    processes: Mapping[str, ProcessRecord] = {}
     """By container."""
     declared: tuple[cri.Container, ...] = ()
     """The containers of the pod that the runtime knows."""
-    values: Values = field(default_factory=dict, repr=False)
+    values: Values = {}
     """Of the Secrets and ConfigMaps that its containers need to start."""
     folder: str = ""
     """Where its volumes are on this machine."""
@@ -86,26 +88,27 @@ class ObservedPod:
     periods: PodPeriods = POD_PERIODS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestPull:
-    pod: Pod = field(repr=False)
+class RequestPull(Redacted, frozen=True, kw_only=True):
+    shown = ("image", "because")
+
+    pod: Pod
     image: str
     because: str
     lane: Hashable = "pull"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartProcess:
-    pod: Pod = field(repr=False)
-    container: Container = field(repr=False)
+class StartProcess(Redacted, frozen=True, kw_only=True):
+    shown = ("container_id", "inputs", "because")
+
+    pod: Pod
+    container: Container
     container_id: str
     inputs: ProcessInputs
     because: str
     lane: Hashable = "process"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopPod:
+class StopPod(msgspec.Struct, frozen=True, kw_only=True):
     """Ends the processes of a pod: asked first, then forced; and forgets its pulls."""
 
     uid: str
@@ -113,8 +116,7 @@ class StopPod:
     lane: Hashable = "process"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclareContainers:
+class DeclareContainers(msgspec.Struct, frozen=True, kw_only=True):
     """Says to the runtime which containers of the pod keep images in use."""
 
     uid: str
@@ -123,8 +125,7 @@ class DeclareContainers:
     lane: Hashable = "declare"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WritePodStatus:
+class WritePodStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Merges into the status: conditions of others stay."""
 
     key: Key
@@ -134,8 +135,7 @@ class WritePodStatus:
     lane: Hashable = "status"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishDeletion:
+class FinishDeletion(msgspec.Struct, frozen=True, kw_only=True):
     """The pod has ended: its object may go, as a kubelet lets it go."""
 
     key: Key

@@ -5,8 +5,9 @@ any other pod goes to a Ready node that it fits and tolerates, the one with the 
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
@@ -18,15 +19,13 @@ from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import PODS, Condition, Document, Node, Pod
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedScheduling:
+class ObservedScheduling(msgspec.Struct, frozen=True, kw_only=True):
     pod: Pod | None
     nodes: tuple[Node, ...]
     pods_by_node: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bind:
+class Bind(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     resource_version: str
     node: str
@@ -34,8 +33,7 @@ class Bind:
     lane: Hashable = "pod"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteCondition:
+class WriteCondition(msgspec.Struct, frozen=True, kw_only=True):
     """The pod's condition PodScheduled."""
 
     key: Key

@@ -7,9 +7,9 @@ raised, so that no rule passes by failing.
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_encoders, ext_math, ext_optional, ext_strings
 
@@ -31,8 +31,7 @@ _MISSING_KEY = re.compile(r'Key not found in map : "(.*)"$', re.DOTALL)
 _INDEX = re.compile(r"Index error: index=(-?\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(msgspec.Struct, frozen=True):
     """A compiled expression; `return_type` is what the type checker found."""
 
     expression: Any

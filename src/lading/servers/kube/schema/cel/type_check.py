@@ -6,9 +6,9 @@ say what a schema says (lists of lists, int-or-string), the type is dynamic and 
 
 import itertools
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from cel_expr_python import cel
 from google.protobuf import (
     descriptor_pb2,
@@ -58,12 +58,11 @@ def problem(expression: str, checked_in: Any) -> str:
     return ""
 
 
-@dataclass(slots=True)
-class _File:
+class _File(msgspec.Struct):
     """One file of messages, filled while a schema is walked."""
 
-    package: str = field(default_factory=lambda: f"schema{next(_numbers)}")
-    messages: list[Any] = field(default_factory=list)
+    package: str = msgspec.field(default_factory=lambda: f"schema{next(_numbers)}")
+    messages: list[Any] = []
 
     def pool(self) -> Any:
         pool = descriptor_pool.DescriptorPool()
