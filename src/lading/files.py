@@ -1,11 +1,33 @@
 """Files that are whole or absent after a crash: written beside their place, flushed, then renamed.
 
+A file that a person names is read up to a limit: a device has no end.
+
 Adapters and servers both need it, so it stands below them.
 """
 
 import contextlib
+import errno
 import os
 from pathlib import Path
+from typing import BinaryIO
+
+from lading.kernel import quantities
+
+BYTES_MAX = 32 * 1024 * 1024
+
+
+def read_bounded(path: Path) -> bytes:
+    """Raises OSError also where the file is too large."""
+    with path.open("rb") as file:
+        return bounded_content(file)
+
+
+def bounded_content(file: BinaryIO) -> bytes:
+    content = file.read(BYTES_MAX + 1)
+    if len(content) > BYTES_MAX:
+        most = quantities.format_bytes(BYTES_MAX)
+        raise OSError(errno.EFBIG, f"the file is larger than {most}", file.name)
+    return content
 
 
 def write_atomically(

@@ -12,10 +12,10 @@ from typing import Any
 import click
 import yaml
 
-from lading.kernel import quantities, yaml_text
+from lading.files import bounded_content, read_bounded
+from lading.kernel import yaml_text
 from lading.kernel.values import Redacted
 
-FILE_BYTES_MAX = 32 * 1024 * 1024
 VALUES_MAX = 1_000_000  # aliases count each time: a bomb of them ends here
 DEPTH_MAX = 200
 _MANIFEST_SUFFIXES = (".json", ".yaml", ".yml")
@@ -101,11 +101,7 @@ def objects(file: str, text: str) -> list[ManifestSource]:
 
 def text(file: str) -> str:
     try:
-        content = _content(file)
-        if len(content) > FILE_BYTES_MAX:
-            most = quantities.format_bytes(FILE_BYTES_MAX)
-            raise UnreadableDocument(f"{file}: the file is larger than {most}")
-        return content.decode()
+        return _content(file).decode()
     except OSError as error:
         raise UnreadableDocument(f"{file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -113,11 +109,9 @@ def text(file: str) -> str:
 
 
 def _content(file: str) -> bytes:
-    """Not more than shows that it is too much: a device has no end."""
     if file == "-":
-        return sys.stdin.buffer.read(FILE_BYTES_MAX + 1)
-    with open(file, "rb") as opened:
-        return opened.read(FILE_BYTES_MAX + 1)
+        return bounded_content(sys.stdin.buffer)
+    return read_bounded(Path(file))
 
 
 def _sources(file: str, node: yaml.Node) -> Iterator[ManifestSource]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from lading import files
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
@@ -322,6 +323,6 @@ def _mirrors(options: Options) -> Iterator[tuple[str, str]]:
 
 def _toml(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(files.read_bounded(path).decode())
     except ValueError as error:
         raise Malformed(what="TOML file", text=str(path), reason=str(error)) from error

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
+from lading import files
 from lading.kernel.errors import Malformed
 from lading.kernel.platforms import Platform, guests
 
@@ -46,7 +47,7 @@ def _read(file: Path, parse: Callable[[str], dict[str, T]]) -> dict[str, T]:
     if not file.exists():
         return {}
     try:
-        return parse(file.read_text(encoding="utf-8"))
+        return parse(files.read_bounded(file).decode())
     except (Malformed, UnicodeDecodeError) as error:
         is_whole = isinstance(error, Malformed) and error.what == "TOML document"
         reason = error.reason if is_whole else str(error)

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from lading import files
 from lading.adapters.ec2 import exchange
 from lading.adapters.ec2.exchange import AwsExchange
 from lading.adapters.ec2.signing import AwsKeys
@@ -80,7 +81,7 @@ class KeySource(msgspec.Struct, kw_only=True):
 def read_profile(path: Path) -> AwsKeys | WebIdentity:
     """Raises Ec2Error."""
     try:
-        return profile_in(path.read_bytes(), name=str(path))
+        return profile_in(files.read_bounded(path), name=str(path))
     except OSError as error:
         raise Ec2Error(f"cannot read {path}: {type(error).__name__}") from None
 

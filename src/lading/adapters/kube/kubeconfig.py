@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lading import files
 from lading.adapters.kube import kubeconfig_entries
 from lading.adapters.kube.connection import ConfigurationError, Connection
 from lading.adapters.kube.kubeconfig_entries import KubeconfigEntry
@@ -90,7 +91,7 @@ def _read(file: Path) -> dict[str, Any]:
     from lading.kernel import yaml_text
 
     try:
-        document = yaml_text.value(file.read_bytes())
+        document = yaml_text.value(files.read_bounded(file))
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from error
     except yaml.YAMLError as error:

@@ -6,6 +6,7 @@ A file that was changed is read again by itself: secrets are rotated while we ru
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from lading import files
 from lading.adapters.registry import auth_files, credential_providers, pull_secrets
 from lading.adapters.registry.auth_files import AuthFile
 from lading.adapters.registry.credential_helpers import HelperSource
@@ -103,13 +104,13 @@ def from_providers(
     config: Path, *, folder: Path, clock: Clock, report: Callable[[str], None]
 ) -> CredentialSource:
     """The plugins that the kubelet is given with its two image credential provider flags."""
-    files = [
-        credential_providers.parse(path.read_bytes(), name=str(path), folder=folder)
+    configs = [
+        credential_providers.parse(files.read_bounded(path), name=str(path), folder=folder)
         for path in _provider_configs(config)
     ]
-    for problem in (problem for file in files for problem in file.problems):
+    for problem in (problem for one in configs for problem in one.problems):
         report(problem)
-    providers = [provider for file in files for provider in file.providers]
+    providers = [provider for one in configs for provider in one.providers]
     return Chain([ProviderSource(provider, clock, report) for provider in providers])
 
 

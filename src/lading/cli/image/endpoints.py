@@ -10,6 +10,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from lading import files
+
 USUAL_SOCKETS = (
     Path("/run/containerd/containerd.sock"),
     Path("/run/crio/crio.sock"),
@@ -45,7 +47,7 @@ def find(
 
 def _read(config: Path) -> _Crictl:
     try:
-        content = config.read_bytes()
+        content = files.read_bounded(config)
     except FileNotFoundError:
         return _Crictl()
     import yaml  # slow to load, and most machines have no such file

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
+from lading import files
 from lading.adapters.kube.connection import Connection
 from lading.cli.connection import Target
 from lading.cli.prune import option_groups as groups
@@ -157,7 +158,7 @@ def _policy(file: Path | None) -> policy.Policy:
     if file is None:
         return policy.NO_POLICY
     try:
-        return policy.parse(yaml_text.value(file.read_bytes()))
+        return policy.parse(yaml_text.value(files.read_bounded(file)))
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise _bad_policy(f"{file}{line}: this is not YAML: {error.problem}") from error

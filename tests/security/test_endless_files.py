@@ -1,0 +1,43 @@
+"""A file that a person names may be a device without an end; it must not fill the memory."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.ec2 import keys
+from lading.adapters.registry import node_credentials
+from lading.cli.main import lading_command
+
+ENDLESS = "/dev/zero"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "get nodes --kubeconfig",
+        "image ls --config",
+        "image pull example.com/a/b --runtime-endpoint unix:///none --runtime-config",
+        "prune images --registry-url http://127.0.0.1:1 --policy",
+        "validate -f",
+    ],
+)
+def test_a_command_refuses_it_in_one_sentence(words: str) -> None:
+    shown = CliRunner().invoke(lading_command, [*words.split(), ENDLESS])
+    assert shown.exit_code == 1
+    assert shown.output.startswith(f"Error: {ENDLESS}: ")
+    assert shown.output.endswith("the file is larger than 32 MiB\n")
+
+
+def providers(file: Path) -> object:
+    return node_credentials.from_providers(
+        file, folder=file.parent, clock=SystemClock(), report=print
+    )
+
+
+@pytest.mark.parametrize("read", [keys.read_profile, providers])
+def test_the_controller_and_the_agent_refuse_it(read: Callable[[Path], object]) -> None:
+    with pytest.raises(Exception, match=r"larger than 32 MiB|cannot read /dev/zero: OSError"):
+        read(Path(ENDLESS))
