@@ -25,6 +25,7 @@ LAYERS: tuple[set[str], ...] = (
     {"wiring"},
     {"standalone", "sim"},
     {"cli", "web"},
+    {"__main__"},
 )
 PURE_FILES = {"types.py", "plan.py", "rules.py"}
 IMPURE_MODULES = {

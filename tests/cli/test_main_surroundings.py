@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import lading
+from lading.cli.exit_codes import ExitCode
+
 LADING = (sys.executable, "-c", "from lading.cli.main import main; main()")
 TICKED = (
     "import click; from lading.cli import main; main._repair_standard_streams(); click.echo('✓')"
@@ -17,6 +20,16 @@ ABORTED_AT_THE_END = (
     "import atexit, os; from lading.cli.main import main;"
     f"atexit.register(os._exit, {ABORTED}); main()"
 )
+INTERRUPTED_BEFORE_CLICK = """
+import sys
+class Interruption:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interruption())
+from lading.__main__ import main
+main()
+"""
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-one-image/set.yaml"
 
 
@@ -63,6 +76,18 @@ def test_the_end_of_the_interpreter_is_not_reached(words: tuple[str, ...], code:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert "Usage: lading version" in done.stdout + done.stderr
+
+
+def test_ctrl_c_while_the_program_starts_is_no_trace() -> None:
+    command = [sys.executable, "-c", INTERRUPTED_BEFORE_CLICK]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "")
+
+
+def test_python_runs_the_package() -> None:
+    command = [sys.executable, "-m", "lading", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"lading, version {lading.__version__}\n"
 
 
 @pytest.mark.parametrize("words", ["--help", "--version", "version --client", "get --help"])
