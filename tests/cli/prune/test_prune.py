@@ -19,8 +19,9 @@ from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.administration import AdministrationClient
 from lading.adapters.registry.transport import RegistryCall, Transport
 from lading.cli.prune import running
+from lading.kernel.references import Reference
 from lading.ports.http import Request
-from lading.ports.registry import Unavailable
+from lading.ports.registry import Denied, Unavailable
 from lading.servers.registry import server as registry_server
 from lading.standalone import api_server
 from lading.web.pruning_plan import PlanReader
@@ -136,6 +137,20 @@ async def test_a_confirmed_run_in_json_prints_nothing_else(bench: Bench) -> None
     await three(bench)
     result = await bench.lading("images", "--confirm", "-o", "json")
     assert len(json.loads(result.output)["outcomes"]) == 2
+
+
+async def test_a_registry_that_forbids_deletions_fails_the_run(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def forbidden(_client: AdministrationClient, _reference: Reference) -> bool:
+        raise Denied("the account may not delete", status=403)
+
+    await three(bench)
+    monkeypatch.setattr(AdministrationClient, "delete", forbidden)
+    result = await bench.lading("images", "--confirm")
+    assert result.code == 1
+    assert "Refused: team/app:old" in result.errors
+    assert await bench.shelf.tags("team/app") == {"old", "keep", "used"}
 
 
 async def test_without_a_policy_it_is_said_that_tags_stay(bench: Bench) -> None:

@@ -2,7 +2,9 @@
 
 import pytest
 
+from lading.cli.output import Format
 from lading.cli.prune import report
+from lading.pruning.engine.effects.apply import PruneOutcome, Result
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
 from tests.pruning.builders import NOW, digest
 
@@ -52,6 +54,17 @@ def test_sentences_are_those_of_oc() -> None:
         f"Deleting blob {A}",
         f"Deleting image {A}",
     ]
+
+
+@pytest.mark.parametrize("result", Result)
+def test_only_a_failure_or_a_refusal_fails_the_command(
+    result: Result, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = Deletion(what=What.MANIFEST, repository="ns/name", digest=A)
+    outcome = PruneOutcome(line=line, result=result, message="because")
+    is_success = report.show_outcomes([outcome], Format.TABLE)
+    assert is_success is (result not in (Result.FAILED, Result.REFUSED))
+    assert ("because" in capsys.readouterr().err) is (result is not Result.DELETED)
 
 
 def test_tables_fit_80_columns(capsys: pytest.CaptureFixture[str]) -> None:

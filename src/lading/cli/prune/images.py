@@ -14,7 +14,6 @@ from lading.cli.prune.option_groups import switch
 from lading.cli.prune.options import prune_options
 from lading.cli.prune.reporting import Reporting, reporting_options
 from lading.cli.prune.sweep_after import SweepAfter, sweep_after_options
-from lading.pruning.engine.effects.apply import Result
 from lading.pruning.engine.types import PrunePlan
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ async def prune(opened: "Opened", reporting: Reporting, form: Format, saved: Pat
     async with progress.shown(found), reports.reported(opened.kube, found, reporting) as ended:
         applied = await opened.pruner.apply(planned=lambda *made: save(saved, *made))
         ended.figures = runs.pruned(found, applied.outcomes)
-        failures = (one for one in applied.outcomes if one.result is Result.FAILED)
+        failures = (one for one in applied.outcomes if one.is_failure)
         ended.failure = next((f"{one.line}: {one.message}" for one in failures), "")
     report.show_restored(applied.restored)
     if form is Format.TABLE:

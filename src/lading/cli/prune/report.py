@@ -158,4 +158,4 @@ def show_outcomes(outcomes: Sequence[PruneOutcome], form: Format) -> bool:
     for one in outcomes:
         if one.result is not Result.DELETED:
             output.sentence(f"{one.result}: {one.line}: {one.message}", err=True)
-    return all(one.result is not Result.FAILED for one in outcomes)
+    return not any(one.is_failure for one in outcomes)

@@ -40,7 +40,7 @@ class Result(StrEnum):
     CANNOT_TRASH = "CannotTrash"
     """Kept: it cannot be copied into the trash."""
     REFUSED = "Refused"
-    """Kept: the registry forbids the deletion."""
+    """Kept: the registry forbids the deletion; the exit code is 1."""
     FAILED = "Failed"
     """An error; the exit code is 1, and the next run tries again."""
     RESTORED = "Restored"
@@ -51,6 +51,10 @@ class PruneOutcome(msgspec.Struct, frozen=True, kw_only=True):
     line: Deletion
     result: Result
     message: str = ""
+
+    @property
+    def is_failure(self) -> bool:
+        return self.result in (Result.FAILED, Result.REFUSED)
 
 
 class CannotDelete(Exception):
