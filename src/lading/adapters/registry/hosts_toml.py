@@ -55,9 +55,7 @@ class HostsFolders(msgspec.Struct, frozen=True):
     report: Callable[[str], None]
     host_root: Path = Path("/")
     """Where the host is mounted; the files name paths of the host."""
-    _read_folders: dict[Path, tuple[Stamp, tuple[_Place, ...]]] = msgspec.field(
-        default_factory=dict
-    )
+    _read_folders: dict[Path, tuple[Stamp, tuple[_Place, ...]]] = {}
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
         host = endpoints.required_registry(reference)
