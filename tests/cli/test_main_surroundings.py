@@ -20,6 +20,10 @@ ABORTED_AT_THE_END = (
     "import atexit, os; from lading.cli.main import main;"
     f"atexit.register(os._exit, {ABORTED}); main()"
 )
+WRITING = (
+    "import sys; from lading.cli import main;"
+    "main._colour = lambda: bool(sys.{stream}.write('so far')); main.main()"
+)
 INTERRUPTED_BEFORE_CLICK = """
 import sys
 class Interruption:
@@ -88,6 +92,30 @@ def test_python_runs_the_package() -> None:
     command = [sys.executable, "-m", "lading", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"lading, version {lading.__version__}\n"
+
+
+@pytest.mark.parametrize("full", ["> /dev/full", "> /dev/full 2>&1"])
+def test_the_end_of_the_interpreter_is_not_reached_with_a_full_disk(full: str) -> None:
+    done = in_shell(f'"$1" -c "{ABORTED_AT_THE_END}" --help {full}')
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("stream", "words", "code"), [("stdout", "version --unknown", 2), ("stderr", "--version", 0)]
+)
+def test_what_is_buffered_at_the_end_is_written(stream: str, words: str, code: int) -> None:
+    """The command writes to the other stream, and so does not flush this one."""
+    program = WRITING.format(stream=stream)
+    done = in_shell(f'unset PYTHONUNBUFFERED; "$1" -c "{program}" {words}')
+    assert done.returncode == code
+    assert getattr(done, stream) == "so far"
+
+
+def test_a_full_disk_behind_what_is_buffered_is_no_trace() -> None:
+    program = WRITING.format(stream="stdout")
+    done = in_shell(f'unset PYTHONUNBUFFERED; "$1" -c "{program}" version --unknown > /dev/full')
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("words", ["--help", "--version", "version --client", "get --help"])

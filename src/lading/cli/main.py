@@ -73,8 +73,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     try:
         sys.exit(lading_command.main(args=arguments, prog_name=name, color=_colour()))
     except OSError as error:  # of a help or a version that cannot be written
-        click.ClickException(str(error.strerror)).show()
-        sys.exit(ExitCode.FAILED)
+        with contextlib.suppress(OSError):  # standard error may be as full
+            click.ClickException(str(error.strerror)).show()
+        _end_at_once(ExitCode.FAILED)
     except SystemExit as end:
         _end_at_once(end.code)
 
