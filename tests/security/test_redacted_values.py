@@ -1,0 +1,68 @@
+"""The text of a value, which a log or a trace may show, has no secret of it."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from lading.adapters.ec2.signing import AwsKeys
+from lading.adapters.kube.connection import Certificate, ExecPlugin, Trust, User
+from lading.adapters.kube.credentials import Proof
+from lading.adapters.kubelet_identity import KubeletTrust
+from lading.adapters.programs import Program
+from lading.adapters.proxies import Proxy
+from lading.adapters.registry.auth_files import AuthFile
+from lading.adapters.registry.credential_providers import ProviderAnswer, _CachedAnswer
+from lading.adapters.registry.credentials import Table
+from lading.cli.documents import ManifestSource
+from lading.kernel.values import Redacted
+from lading.ports.credential import Credential
+from lading.servers.registry.access import Passwords, TokenGuard
+from lading.standalone.workloads.actions import RecordWorkloadEvent
+from lading.standalone.workloads.pods.inputs import ProcessInputs
+from lading.standalone.workloads.pods.types import (
+    ObservedPod,
+    ProcessRecord,
+    RequestPull,
+    StartProcess,
+)
+from lading.web.session import Session
+
+CANARY = "canary-of-a-password"
+HIDDEN: Mapping[type[Redacted], tuple[str, ...]] = {
+    AuthFile: ("credential_by_pattern",),
+    AwsKeys: ("secret_access_key", "session_token"),
+    Certificate: ("key_pem",),
+    Credential: ("password", "identity_token", "registry_token"),
+    ExecPlugin: ("environment",),
+    KubeletTrust: ("authority_pem",),
+    ManifestSource: ("lines",),
+    ObservedPod: ("values",),
+    Passwords: ("password_by_user",),
+    ProcessInputs: ("environment", "files"),
+    ProcessRecord: ("output",),
+    Program: ("environment",),
+    Proof: ("headers",),
+    ProviderAnswer: ("credential_by_pattern",),
+    Proxy: ("headers",),
+    RecordWorkloadEvent: ("about",),
+    RequestPull: ("pod",),
+    Session: ("token", "cookie"),
+    StartProcess: ("pod", "container"),
+    Table: ("credential_by_pattern",),
+    TokenGuard: ("_grants",),
+    Trust: ("authority_pem",),
+    User: ("token", "password"),
+    _CachedAnswer: ("credential_by_pattern",),
+}
+"""Secrets, and content that is too long for a log."""
+
+
+@pytest.mark.parametrize(("kind", "hidden"), HIDDEN.items(), ids=[kind.__name__ for kind in HIDDEN])
+def test_the_text_of_a_value_has_no_secret_of_it(
+    kind: type[Redacted], hidden: tuple[str, ...]
+) -> None:
+    fields = {name: CANARY if name in hidden else "" for name in kind.__struct_fields__}
+    assert {*hidden} <= fields.keys()
+    value = kind(**fields)
+    assert CANARY not in f"{value} {value!r} {[value]}"
+    assert all(f"{name}=''" in repr(value) for name in kind.shown)
