@@ -2,6 +2,7 @@
 
 import msgspec
 
+from lading.kernel.errors import UNREADABLE
 from lading.ports import cri
 from lading.ports.credential import Credential
 from lading.wire import cri_pb2
@@ -114,5 +115,5 @@ def _sandbox_image(config: str) -> str:
     """containerd and CRI-O both show their configuration as JSON; other runtimes need not."""
     try:
         return msgspec.json.decode(config, type=_Configuration).sandbox_image
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return ""

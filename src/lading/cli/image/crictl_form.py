@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from lading.kernel.errors import UNREADABLE
 from lading.ports.cri import Filesystems, FilesystemUsage, Image, Inspection
 
 
@@ -60,7 +61,7 @@ def _usage(value: FilesystemUsage) -> dict[str, Any]:
 def _parsed(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return text
 
 
