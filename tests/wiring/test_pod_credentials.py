@@ -69,3 +69,23 @@ async def test_secrets_that_are_missing_or_for_another_registry_are_left_out(
     await make_secret(api, "other", auths("other", host="elsewhere.example"))
     await make_secret(api, "one", auths("first"))
     assert await users(api, tmp_path, "absent", "other", "one") == ["first"]
+
+
+async def test_a_secret_keeps_its_order_whatever_a_registry_accepted_of_the_node(
+    api: KubeClient, tmp_path: Path
+) -> None:
+    whole, narrow = (json.loads(auths(*one))["auths"] for one in (("b",), ("a", "r.example/app")))
+    await make_secret(api, "one", json.dumps({"auths": {**whole, **narrow}}))
+    (tmp_path / ".docker").mkdir()
+    (tmp_path / ".docker" / "config.json").write_text(auths("b"))
+    environment = {"HOME": str(tmp_path)}
+    async with open_registries(
+        SystemClock(), host_root=tmp_path, environment=environment
+    ) as registries:
+        own = await registries.credentials.credential(IMAGE)
+        assert own is not None
+        registries.credentials.accepted(IMAGE, own)
+        found = await pod_credentials.find(
+            api, registries, namespace="default", secrets=["one"], image=IMAGE
+        )
+    assert [one.username for one in found] == ["a", "b"]
