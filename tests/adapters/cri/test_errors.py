@@ -41,6 +41,7 @@ UNKNOWN, NOT_FOUND = Status.UNKNOWN, Status.NOT_FOUND
             "HEAD request to http://r.io/v2/: 429 Too Many Requests",
             cri.RegistryUnavailable,
         ),
+        (UNKNOWN, "TOOMANYREQUESTS: Rate exceeded", cri.RegistryUnavailable),
         (UNKNOWN, "write /blobs: no space left on device", cri.NoSpace),
         (UNKNOWN, "server is not initialized yet", cri.Unavailable),
         (UNKNOWN, "invalid reference format", cri.InvalidReference),
