@@ -11,11 +11,19 @@ from tests import command
 LADING = (sys.executable, "-c", "from lading.cli.main import main; main()")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-async def test_the_script_of_a_shell_asks_the_program(shell: str) -> None:
+@pytest.mark.parametrize(
+    ("shell", "completed"),
+    [
+        ("bash", "complete -o nosort -F _lading_completion lading\n"),
+        ("zsh", "#compdef lading\n"),
+        ("fish", "complete --no-files --command lading "),
+    ],
+)
+async def test_the_script_of_a_shell_asks_the_program(shell: str, completed: str) -> None:
     result = await command.lading("completion", shell)
     assert result.code == 0
     assert f"_LADING_COMPLETE={shell}_complete" in result.output
+    assert completed in result.output
 
 
 @pytest.mark.parametrize(

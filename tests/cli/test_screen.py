@@ -34,8 +34,26 @@ def test_what_would_scroll_is_left_out_and_counted() -> None:
     assert lines == ["a", "b", "... and 2 more lines"]
 
 
+@pytest.mark.parametrize("lines", [0, 1, 2])
+def test_a_terminal_of_hardly_a_line_shows_how_many_there_are(lines: int) -> None:
+    assert fitted_lines("a\nb\n", columns=80, lines=lines) == ["... and 2 more lines"]
+
+
 def test_a_line_never_wraps() -> None:
     assert fitted_lines("x" * 100, columns=80, lines=10) == ["x" * 79]
+    assert fitted_lines("a\nb\nc\n", columns=10, lines=3) == ["a", "... and 2"]
+
+
+def test_only_the_lines_that_were_shown_are_redrawn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("LINES", "3")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    screen = Screen()
+    for text in ("a\nb\nc\nd\n", "e\n"):
+        screen.show(text)
+    assert capsys.readouterr().out == "\x1b[Ja\n... and 3 more lines\n\x1b[2F\x1b[Je\n"
 
 
 def test_a_reader_of_the_log_gets_whole_lines(capsys: pytest.CaptureFixture[str]) -> None:
