@@ -177,7 +177,8 @@ async def test_an_unknown_kind_stops_a_deletion_before_it_begins(lading: Lading)
     "words",
     [("delete",), ("delete", "cm"), ("delete", "cm", "a/b"), ("delete", "cm", "a", "-f", "x"),
      ("delete", "--all"), ("delete", "cm", "a", "--all"), ("delete", "cm", "--all", "-l", "a=b"),
-     ("delete", "cm", "--all", "-f", "x"), ("get", "cm,ns", "a"), ("get",),
+     ("delete", "cm", "--all", "-f", "x"), ("delete", "cm", "-f", "x"), ("get", "cm,ns", "a"),
+     ("get",), ("get", "pis", "-w", "--runtime-endpoint", "unix:///x"),
      ("get", "cm/a", "b"), ("get", "cm/"), ("get", "/a"), ("get", "cm", ""), ("delete", "cm/"),
      ("get", "cm", "a", "-A"), ("get", "cm", "a", "-l", "x=y"),
      ("get", "cm", "-w", "-o", "json"), ("get", "cm", "a", "b", "-w"), ("get", "cm,ns", "-w"),
@@ -192,6 +193,13 @@ async def test_words_that_mean_nothing_are_refused(lading: Lading, words: tuple[
 async def test_an_object_that_does_not_exist_is_one_line_of_error(lading: Lading) -> None:
     result = await lading("get", "cm", "absent")
     assert (result.code, result.errors) == (1, 'Error: configmaps "absent" not found\n')
+
+
+async def test_of_no_object_there_is_an_empty_list_or_nothing(lading: Lading) -> None:
+    assert json.loads((await lading("get", "cm", "-o", "json")).output)["items"] == []
+    result = await lading("get", "cm", "absent", "-o", "json")
+    assert (result.code, result.output) == (1, "")
+    assert result.errors == 'Error: configmaps "absent" not found\n'
 
 
 async def test_several_names_are_one_table_and_what_is_missing_is_an_error(lading: Lading) -> None:

@@ -159,6 +159,19 @@ def test_the_capacity_is_that_of_every_node_or_of_one(monkeypatch: pytest.Monkey
     assert [one.capacity_bytes for one in found] == [1024**3, 5 * 1024**2]
 
 
+def test_the_last_capacity_of_a_node_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("--nodes", "1", "--node-capacity", "node-1=1Gi", "--node-capacity", "node-1=2Gi")
+    (found,) = options_of(monkeypatch, *words).nodes
+    assert found.capacity_bytes == 2 * 1024**3
+
+
+@pytest.mark.parametrize("count", ["0", "101", "-1"])
+def test_a_count_of_nodes_that_makes_no_sense_is_refused(count: str) -> None:
+    result = CliRunner().invoke(up.command, ["--nodes", count])
+    assert result.exit_code == 2
+    assert "is not in the range 1<=x<=100" in result.output
+
+
 def test_without_the_option_each_node_has_10_gi(monkeypatch: pytest.MonkeyPatch) -> None:
     found = options_of(monkeypatch, "--node-capacity", "node-1=1Gi").nodes
     assert [one.capacity_bytes for one in found] == [1024**3, 10 * 1024**3, 10 * 1024**3]

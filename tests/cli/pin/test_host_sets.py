@@ -13,6 +13,7 @@ from lading.cli.pin import host_sets
 from lading.ports.cri import ImageSpec, Pin, RecordedPin
 from lading.servers.cri import server as cri_server
 from lading.servers.cri.core import EmbeddedRuntime
+from lading.standalone import sample_sets
 from lading.wiring.host import machine_platform
 from lading.wiring.runtimes import open_runtime
 from tests.command import CommandResult, lading
@@ -80,6 +81,34 @@ async def test_issue_17_28_one_set_of_a_host_is_removed_alone(host: PinnedHost) 
     assert (result.code, result.output) == (0, "pinnedimageset/one deleted\n")
     assert await host.pinned() == {host.shared}
     assert "one" not in (await host.run("get", "pis", "-o", "name")).output
+
+
+async def test_the_sets_of_a_file_are_removed_from_a_host(host: PinnedHost, tmp_path: Path) -> None:
+    file = tmp_path / "set.yaml"
+    file.write_text(json.dumps(sample_sets.set_of("one", [host.own])))
+    result = await host.delete("-f", str(file))
+    assert (result.code, result.output) == (0, "pinnedimageset/one deleted\n")
+    assert await host.pinned() == {host.shared}
+
+
+async def test_several_sets_of_a_host_are_a_list(host: PinnedHost) -> None:
+    listed = json.loads((await host.run("get", "pis", "two", "one", "-o", "json")).output)
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["two", "one"]
+    names = await host.run("get", "pis", "-o", "name")
+    assert names.output == "pinnedimageset/one\npinnedimageset/two\n"
+
+
+@pytest.mark.parametrize(
+    "words", [("get", "cm"), ("get", "pis/one", "cm/two"), ("delete", "pis/one", "cm/two")]
+)
+async def test_another_kind_is_refused_before_anything_is_done(
+    host: PinnedHost, words: tuple[str, ...]
+) -> None:
+    verb, *names = words
+    result = await (host.delete(*names) if verb == "delete" else host.run(verb, *names))
+    assert (result.code, result.output) == (2, "")
+    assert "the only kind is PinnedImageSet, not 'cm'" in result.errors
+    assert await host.pinned() == {host.own, host.shared}
 
 
 async def test_a_set_that_the_host_does_not_have_is_an_error(host: PinnedHost) -> None:
