@@ -66,3 +66,15 @@ async def test_a_check_that_cannot_be_made_says_why(
     (found,) = await cluster_checks._made("Kinds", KubeClient(no_server), check)
     assert (found.check, found.result) == ("Kinds", result)
     assert step in found.next_step
+
+
+async def test_a_server_that_takes_no_credentials_fails() -> None:
+    """Its version it tells anyone."""
+
+    async def exchange(request: Request) -> Response:
+        status, body = (200, b'{"gitVersion": "v1"}') if request.path == "/version" else (401, b"")
+        return Response(status=status, headers={"content-type": "application/json"}, body=body)
+
+    client = KubeClient(exchange)
+    (found,) = await cluster_checks._made("API server", client, cluster_checks.api_server)
+    assert found.result is CheckResult.FAILED

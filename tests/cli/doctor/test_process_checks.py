@@ -90,3 +90,41 @@ async def test_the_rights_of_a_user(is_allowed: bool, result: str) -> None:
     assert found.result == result
     assert ("patch pinnedimagesets (lading apply)" in found.found) is not is_allowed
     assert bool(found.next_step) is not is_allowed
+
+
+def installed(*, denied: str = "", has_lease: bool = True) -> KubeClient:
+    """Both processes run; their accounts lack the right to this resource."""
+    ready = {"replicas": 1, "readyReplicas": 1, "desiredNumberScheduled": 1, "numberReady": 1}
+
+    async def exchange(request: Request) -> Response:
+        status, body = 200, {**workload(args=["x"]), "metadata": {}, "status": ready}
+        if "subjectaccessreviews" in request.path:
+            asked = msgspec.json.decode(request.body)["spec"]["resourceAttributes"]["resource"]
+            status, body = 201, {"status": {"allowed": asked != denied}}
+        if "leases" in request.path:
+            lease = {"holderIdentity": "a", "renewTime": "9999-01-01T00:00:00.000000Z"}
+            status, body = (200, {"metadata": {}, "spec": lease}) if has_lease else (404, {})
+        headers = {"content-type": "application/json"}
+        return Response(status=status, headers=headers, body=msgspec.json.encode(body))
+
+    return KubeClient(exchange)
+
+
+async def test_processes_that_are_in_order() -> None:
+    found = [one async for one in process_checks.processes(installed())]
+    assert {one.result for one in found} == {"ok"}
+    assert found[-1].found.startswith("a is the leader")
+
+
+async def test_a_right_that_an_account_lacks_is_named_with_its_namespace() -> None:
+    found = [one async for one in process_checks.processes(installed(denied="leases"))]
+    (lacking,) = [one for one in found if one.result is CheckResult.FAILED]
+    assert lacking.check == "Rights"
+    assert "lading-controller may not: " in lacking.found
+    assert " leases in lading-system" in lacking.found
+
+
+async def test_a_controller_that_never_was_the_leader_fails() -> None:
+    found = [one async for one in process_checks.processes(installed(has_lease=False))]
+    (failed,) = [one for one in found if one.result is CheckResult.FAILED]
+    assert failed.found == "No controller has been the leader yet."
