@@ -19,6 +19,7 @@ from lading.ports.http import Exchange, Request, Response
 from lading.ports.kube import Selection
 from lading.standalone import api_server
 from lading.wiring import clusters
+from tests.e2e import waiting
 
 LINE_SECONDS_MAX = 30.0
 EXPIRED = {
@@ -157,3 +158,71 @@ async def test_an_object_that_lost_its_label_is_not_called_deleted(client: KubeC
         without = {"metadata": {"labels": {"app": None}}}
         await client.patch(CONFIG_MAPS, "one", without, namespace="default")
         assert await anext(following) == "configmap/one deleted or no longer selected\n"
+
+
+async def test_a_wide_watch_is_not_cut(client: KubeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    name = ".".join(["n" * 60] * 4)
+    await make(client, name)
+    async with aclosing(server_tables.follow(client, await asked(client), wide=True)) as following:
+        assert (await Lines(following).next(2))[1][0] == name
+
+
+async def test_objects_of_one_name_in_two_namespaces_are_two(
+    exchange: ExpiringWatches, client: KubeClient
+) -> None:
+    await client.create(NAMESPACES, {"metadata": {"name": "other"}})
+    for namespace in ("default", "other"):
+        await make(client, "one", namespace)
+    exchange.before_the_refusal = lambda: make(client, "two")
+    everywhere = await asked(client, namespace="")
+    async with aclosing(server_tables.follow(client, everywhere, wide=False)) as following:
+        lines = Lines(following)
+        await lines.next(3)
+        assert await lines.next() == [["default", "two", "0"]], "the others did not change"
+
+
+async def test_an_object_that_is_gone_before_it_is_read_is_not_shown(
+    exchange: ExpiringWatches,
+) -> None:
+    async def without_brief(request: Request) -> Response:
+        if request.method == "GET" and request.path.endswith("/brief"):
+            return Response(status=404, headers={"content-type": "application/json"}, body=b"{}")
+        return await exchange(request)
+
+    client = clusters.client_of(without_brief)
+    async with aclosing(server_tables.follow(client, await asked(client), wide=False)) as following:
+        lines = Lines(following)
+        await lines.next()
+        for name in ("brief", "two"):
+            await make(client, name)
+        assert await lines.next() == [["two", "0"]]
+
+
+async def test_a_deletion_is_shown_once_although_watches_end(
+    exchange: ExpiringWatches, client: KubeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_tables, "_WATCH_SECONDS", 1)
+    await make(client, "one")
+
+    async with aclosing(server_tables.follow(client, await asked(client), wide=False)) as following:
+        lines = Lines(following)
+        await lines.next(2)
+        await client.delete(CONFIG_MAPS, "one", namespace="default")
+        assert await lines.next() == [["configmap/one"]]
+        following_line = asyncio.create_task(lines.next())
+        await waiting.until(_watched_again(exchange), "the watch began again")
+        await make(client, "two")
+        assert await following_line == [["two", "0"]]
+        following_line = asyncio.create_task(lines.next())
+        exchange.before_the_refusal = lambda: make(client, "three")
+        assert await following_line == [["three", "0"]]
+        await make(client, "four")
+        assert await lines.next() == [["four", "0"]], "also when all was read again"
+
+
+def _watched_again(exchange: ExpiringWatches) -> Callable[[], Awaitable[bool]]:
+    async def is_watched_again() -> bool:
+        return exchange.watches > 1
+
+    return is_watched_again

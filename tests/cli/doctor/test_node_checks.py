@@ -1,6 +1,9 @@
 """What `lading doctor` finds on a node whose runtime answers."""
 
+import os
 from pathlib import Path
+
+import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.cli.doctor import node_checks
@@ -31,3 +34,17 @@ async def test_a_runtime_that_is_not_ready_fails(tmp_path: Path) -> None:
     assert (first.check, first.result) == ("Runtime", "failed")
     assert first.found.endswith("It reports that it is not ready.")
     assert handlers.found == "Runtime handlers: the default."
+
+
+def test_a_socket_that_the_user_may_not_use_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may use any."""
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    found = node_checks.socket(f"unix://{tmp_path}")
+    assert found is not None
+    assert (found.result, found.next_step) == ("failed", "run `lading doctor` as root")
+
+
+def test_the_reason_of_an_error_is_a_sentence() -> None:
+    assert node_checks._first_sentence("no socket; name one with -r") == "No socket."

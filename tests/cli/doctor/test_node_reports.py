@@ -50,3 +50,12 @@ async def test_only_some_kubelets_are_asked_and_a_silent_one_is_skipped(
         "node-2",
         "1 more nodes were not asked.",
     ]
+
+
+async def test_without_the_kind_no_node_reports() -> None:
+    core = Core(MemoryStorage(), SystemClock(), tokens={"t": ADMIN})
+    client = KubeClient(Authorized(core, "t"))
+    await client.create(NODES, {"metadata": {"name": "node-1"}})
+    (found,) = [one async for one in node_reports.nodes(client)]
+    await core.close()
+    assert (found.result, found.found) == ("failed", "1 of 1 nodes do not report: node-1.")
