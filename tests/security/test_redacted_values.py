@@ -10,13 +10,17 @@ from lading.adapters.kube.credentials import Proof
 from lading.adapters.kubelet_identity import KubeletTrust
 from lading.adapters.programs import Program
 from lading.adapters.proxies import Proxy
+from lading.adapters.registry import auth_files, authorization, credential_helpers, tokens
+from lading.adapters.registry import credential_providers as providers
 from lading.adapters.registry.auth_files import AuthFile
-from lading.adapters.registry.credential_providers import ProviderAnswer, _CachedAnswer
 from lading.adapters.registry.credentials import Table
+from lading.adapters.registry.tokens import Token
+from lading.api.core import Secret
 from lading.cli.documents import ManifestSource
 from lading.kernel.values import Redacted
 from lading.ports.credential import Credential
 from lading.servers.registry.access import Passwords, TokenGuard
+from lading.standalone.api_server import Authorized
 from lading.standalone.workloads.actions import RecordWorkloadEvent
 from lading.standalone.workloads.pods.inputs import ProcessInputs
 from lading.standalone.workloads.pods.types import (
@@ -30,6 +34,7 @@ from lading.web.session import Session
 CANARY = "canary-of-a-password"
 HIDDEN: Mapping[type[Redacted], tuple[str, ...]] = {
     AuthFile: ("credential_by_pattern",),
+    Authorized: ("token",),
     AwsKeys: ("secret_access_key", "session_token"),
     Certificate: ("key_pem",),
     Credential: ("password", "identity_token", "registry_token"),
@@ -42,17 +47,24 @@ HIDDEN: Mapping[type[Redacted], tuple[str, ...]] = {
     ProcessRecord: ("output",),
     Program: ("environment",),
     Proof: ("headers",),
-    ProviderAnswer: ("credential_by_pattern",),
     Proxy: ("headers",),
     RecordWorkloadEvent: ("about",),
     RequestPull: ("pod",),
+    Secret: ("data", "metadata"),
     Session: ("token", "cookie"),
     StartProcess: ("pod", "container"),
     Table: ("credential_by_pattern",),
+    Token: ("value",),
     TokenGuard: ("_grants",),
     Trust: ("authority_pem",),
     User: ("token", "password"),
-    _CachedAnswer: ("credential_by_pattern",),
+    auth_files._Entry: ("auth", "password", "identity_token", "registry_token"),
+    authorization._Header: ("value",),
+    credential_helpers._Answer: ("secret",),
+    providers.ProviderAnswer: ("credential_by_pattern",),
+    providers._Auth: ("password",),
+    providers._CachedAnswer: ("credential_by_pattern",),
+    tokens._Answer: ("token", "access_token"),
 }
 """Secrets, and content that is too long for a log."""
 
@@ -66,3 +78,8 @@ def test_the_text_of_a_value_has_no_secret_of_it(
     value = kind(**fields)
     assert CANARY not in f"{value} {value!r} {[value]}"
     assert all(f"{name}=''" in repr(value) for name in kind.shown)
+
+
+def test_every_value_of_the_kind_is_tested() -> None:
+    found = {kind for kind in Redacted.__subclasses__() if kind.__module__.startswith("lading.")}
+    assert found - HIDDEN.keys() == set()

@@ -6,6 +6,7 @@ import msgspec
 
 from lading.kernel.conditions import Truth
 from lading.kernel.objects import Model, Object, Resource
+from lading.kernel.values import Redacted
 
 
 class NodeCondition(Model, frozen=True, kw_only=True):
@@ -137,8 +138,10 @@ class ConfigMap(Object, frozen=True, kw_only=True):
     """Base64 text, as on the wire."""
 
 
-class Secret(Object, frozen=True, kw_only=True):
+class Secret(Redacted, Object, frozen=True, kw_only=True):
     """Values stay base64 text, as on the wire, until one is needed."""
+
+    shown = ("type",)
 
     type: str = ""
     data: dict[str, str] = {}

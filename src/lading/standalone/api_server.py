@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from lading.kernel.values import replace
+from lading.kernel.values import Redacted, replace
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange, Request, Response
 from lading.servers.kube.node_proxy import NO_KUBELETS, Kubelets
@@ -22,7 +22,7 @@ class ApiServer(msgspec.Struct, frozen=True, kw_only=True):
     """For a client in this process, as administrator."""
 
 
-class Authorized(msgspec.Struct, frozen=True):
+class Authorized(Redacted, frozen=True):
     """Sends a token with every request."""
 
     exchange: Exchange

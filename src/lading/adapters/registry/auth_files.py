@@ -36,7 +36,7 @@ Parser = Callable[[bytes, str], AuthFile]
 """From a content and its name, for problems, to what it says."""
 
 
-class _Entry(msgspec.Struct):
+class _Entry(Redacted, frozen=True):
     auth: str = ""
     username: str = ""
     password: str = ""

@@ -9,7 +9,6 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import aiohttp
-import msgspec
 import yarl
 
 from lading.adapters.registry import challenges, locations, tokens
@@ -18,7 +17,7 @@ from lading.adapters.registry.credentials import CredentialSource
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.tokens import TokenRefused, Tokens
 from lading.adapters.registry.transport import Transport
-from lading.kernel.values import replace
+from lading.kernel.values import Redacted, replace
 from lading.ports import registry
 from lading.ports.registry import Credential
 
@@ -30,8 +29,10 @@ Send = Callable[[str], Awaitable[aiohttp.ClientResponse]]
 """Sends the request with this Authorization header; an empty one means without."""
 
 
-class _Header(msgspec.Struct, frozen=True, kw_only=True):
+class _Header(Redacted, frozen=True, kw_only=True):
     """A header that may be sent, and how it was come by, so that a new one can be made in time."""
+
+    shown = ("expires_at", "challenge", "credential")
 
     value: str
     expires_at: float

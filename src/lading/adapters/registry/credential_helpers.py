@@ -15,6 +15,7 @@ from lading.adapters.registry.auth_files import AuthFile
 from lading.adapters.registry.endpoints import Endpoint
 from lading.kernel.errors import UNREADABLE
 from lading.kernel.references import DOCKER_HUB, DOCKER_HUB_INDEX
+from lading.kernel.values import Redacted
 from lading.ports.clock import Clock
 from lading.ports.registry import Credential
 
@@ -24,7 +25,7 @@ _DOCKER_HUB_KEY = f"https://{DOCKER_HUB_INDEX}/v1/"  # the name under which dock
 _NOTHING_STORED = b"credentials not found"  # how docker's helpers say so, on stdout
 
 
-class _Answer(msgspec.Struct, rename="pascal"):
+class _Answer(Redacted, frozen=True, rename="pascal"):
     username: str = ""
     secret: str = ""
 

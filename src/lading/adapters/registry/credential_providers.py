@@ -66,7 +66,7 @@ class _Provider(msgspec.Struct, rename="camel"):
     token_attributes: _TokenAttributes | None = None
 
 
-class _Auth(msgspec.Struct):
+class _Auth(Redacted, frozen=True):
     username: str = ""
     password: str = ""
 

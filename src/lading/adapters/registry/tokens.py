@@ -18,7 +18,7 @@ from lading.adapters.registry.challenges import Challenge
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.transport import RegistryCall, Transport
 from lading.kernel.errors import UNREADABLE
-from lading.kernel.values import replace
+from lading.kernel.values import Redacted, replace
 from lading.ports import registry
 from lading.ports.registry import Credential, RegistryError
 
@@ -32,12 +32,14 @@ CLIENT_ID = "lading"
 Key = tuple[str, str, frozenset[str], Credential | None]
 
 
-class Token(msgspec.Struct, frozen=True, kw_only=True):
+class Token(Redacted, frozen=True, kw_only=True):
+    shown = ("expires_at",)
+
     value: str
     expires_at: float
 
 
-class _Answer(msgspec.Struct):
+class _Answer(Redacted, frozen=True):
     token: str = ""
     access_token: str = ""
     expires_in: float = EXPIRES_SECONDS_DEFAULT
