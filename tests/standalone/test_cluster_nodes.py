@@ -38,6 +38,11 @@ async def test_a_node_shows_what_users_of_kubectl_expect(tmp_path: Path) -> None
     async with cluster.open_cluster(options, SystemClock()) as made:
         nodes: Resource[Any] = NODES
         found = await made.kube.get(replace(nodes, type=dict[str, Any]), "a")
+        parts = made.nodes[0].parts
+        (images,) = (await parts.runtime.cri.filesystems()).images
+        space = await parts.disk.space(images.mountpoint)
+    assert space is not None
+    assert space.capacity_bytes == 5 * 1024**2
     status = found["status"]
     assert "node-role.kubernetes.io/worker" in found["metadata"]["labels"]
     assert status["nodeInfo"]["kubeletVersion"].startswith("v1.")

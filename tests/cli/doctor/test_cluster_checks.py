@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
+import msgspec
 import pytest
 
 from lading.adapters.kube.client import KubeClient
@@ -13,6 +14,7 @@ from lading.cli.doctor.cluster_checks import ClusterCheck
 from lading.cli.doctor.findings import CheckFinding, CheckResult
 from lading.ports import kube
 from lading.ports.http import Request, Response
+from lading.wiring.features import DEFINITIONS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -78,3 +80,30 @@ async def test_a_server_that_takes_no_credentials_fails() -> None:
     client = KubeClient(exchange)
     (found,) = await cluster_checks._made("API server", client, cluster_checks.api_server)
     assert found.result is CheckResult.FAILED
+
+
+def of_another_owner(served: str) -> KubeClient:
+    """All our kinds are there, with this version."""
+
+    async def exchange(request: Request) -> Response:
+        name = request.path.rpartition("/")[2]
+        body: dict[str, object] = {"metadata": {}, "items": []}
+        if name != "customresourcedefinitions":
+            versions = [{"name": served, "served": True}]
+            body = {"metadata": {"name": name}, "spec": {"versions": versions}}
+        headers = {"content-type": "application/json"}
+        return Response(status=200, headers=headers, body=msgspec.json.encode(body))
+
+    return KubeClient(exchange)
+
+
+async def test_a_kind_of_another_owner_fails_only_without_the_version_that_is_needed() -> None:
+    found = [one async for one in cluster_checks.definitions(of_another_owner("v1beta2"))]
+    needed = {one.name: one.versions[-1] for one in DEFINITIONS}
+    assert len(found) == len(needed)
+    for one in found:
+        name = one.found.partition(" ")[0]
+        is_served = needed[name] == "v1beta2"
+        assert one.result is (CheckResult.OK if is_served else CheckResult.FAILED)
+        assert ("upgrade that owner" in one.next_step) is not is_served
+    assert {one.result for one in found} == {CheckResult.OK, CheckResult.FAILED}

@@ -124,6 +124,14 @@ async def test_a_right_that_an_account_lacks_is_named_with_its_namespace() -> No
     assert " leases in lading-system" in lacking.found
 
 
+@pytest.mark.parametrize("denied", ["clusterroles", "machinesets"])
+async def test_rights_to_single_names_and_of_features_that_are_off_are_not_asked_for(
+    denied: str,
+) -> None:
+    found = [one async for one in process_checks.processes(installed(denied=denied))]
+    assert {one.result for one in found} == {"ok"}
+
+
 async def test_a_controller_that_never_was_the_leader_fails() -> None:
     found = [one async for one in process_checks.processes(installed(has_lease=False))]
     (failed,) = [one for one in found if one.result is CheckResult.FAILED]
