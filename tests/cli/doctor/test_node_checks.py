@@ -1,4 +1,4 @@
-"""What `lading doctor` finds on a node whose runtime answers."""
+"""What `lading doctor` finds on a node with a runtime that answers."""
 
 import os
 from pathlib import Path

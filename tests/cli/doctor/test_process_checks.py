@@ -92,8 +92,10 @@ async def test_the_rights_of_a_user(is_allowed: bool, result: str) -> None:
     assert bool(found.next_step) is not is_allowed
 
 
-def installed(*, denied: str = "", has_lease: bool = True) -> KubeClient:
-    """Both processes run; their accounts lack the right to this resource."""
+def installed(
+    *, denied: str = "", has_lease: bool = True, missing: tuple[str, ...] = ()
+) -> KubeClient:
+    """Processes run; their accounts lack the right to this resource."""
     ready = {"replicas": 1, "readyReplicas": 1, "desiredNumberScheduled": 1, "numberReady": 1}
 
     async def exchange(request: Request) -> Response:
@@ -104,10 +106,33 @@ def installed(*, denied: str = "", has_lease: bool = True) -> KubeClient:
         if "leases" in request.path:
             lease = {"holderIdentity": "a", "renewTime": "9999-01-01T00:00:00.000000Z"}
             status, body = (200, {"metadata": {}, "spec": lease}) if has_lease else (404, {})
+        if request.path.endswith(missing):
+            status, body = 404, {}
         headers = {"content-type": "application/json"}
         return Response(status=status, headers=headers, body=msgspec.json.encode(body))
 
     return KubeClient(exchange)
+
+
+@pytest.mark.parametrize(
+    ("missing", "result", "found"),
+    [
+        (("/lading-agent",), "warning", "has no DaemonSet lading-agent."),
+        (
+            ("deployments/lading-controller", "/lading-agent"),
+            "skipped",
+            "has no Deployment lading-controller and no DaemonSet lading-agent.",
+        ),
+    ],
+)
+async def test_processes_that_are_missing_are_one_finding(
+    missing: tuple[str, ...], result: str, found: str
+) -> None:
+    checks = [one async for one in process_checks.processes(installed(missing=missing))]
+    (finding,) = [one for one in checks if one.result is not CheckResult.OK]
+    assert (finding.check, finding.result) == ("Processes", result)
+    assert finding.found == f"The namespace lading-system {found}"
+    assert "docs/install.md" in finding.next_step
 
 
 async def test_processes_that_are_in_order() -> None:

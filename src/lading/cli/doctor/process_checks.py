@@ -82,16 +82,20 @@ async def _allowed(
 
 async def processes(client: KubeClient) -> AsyncIterator[CheckFinding]:
     gates_of: dict[str, str] = {}
+    missing = []
     for process, (kind, name) in _WORKLOADS.items():
         workload = await _workload(client, kind, name)
         if workload is None:
-            found = f"There is no {kind} {name} in the namespace {NAMESPACE}."
-            yield findings.skipped("Processes", found, _INSTALL)
+            missing.append(f"no {kind} {name}")
             continue
         yield ready(kind, name, workload["status"])
         gates_of[name] = gates_in(workload)
         async for one in _rights_of(client, process, name):
             yield one
+    if missing:
+        finding = findings.warning if gates_of else findings.skipped
+        found = f"The namespace {NAMESPACE} has {' and '.join(missing)}."
+        yield finding("Processes", found, _INSTALL)
     for one in gates(gates_of):
         yield one
     if "lading-controller" in gates_of:
