@@ -71,7 +71,7 @@ async def test_a_check_that_cannot_be_made_says_why(
 
 
 async def test_a_server_that_takes_no_credentials_fails() -> None:
-    """Its version it tells anyone."""
+    """Anyone may read its version."""
 
     async def exchange(request: Request) -> Response:
         status, body = (200, b'{"gitVersion": "v1"}') if request.path == "/version" else (401, b"")
