@@ -7,14 +7,18 @@ import pytest
 from lading.cli.screen import Screen, fitted_lines
 
 
+def show_on_terminal(monkeypatch: pytest.MonkeyPatch, *texts: str, kind: str = "xterm") -> None:
+    monkeypatch.setenv("TERM", kind)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    screen = Screen()
+    for text in texts:
+        screen.show(text)
+
+
 def test_issue_17_25_a_terminal_is_redrawn_in_place(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    screen = Screen()
-    for text in ("a\nb\n", "a\nb\n", "c\n"):
-        screen.show(text)
+    show_on_terminal(monkeypatch, "a\nb\n", "a\nb\n", "c\n")
     assert capsys.readouterr().out == "\x1b[Ja\nb\n\x1b[2F\x1b[Jc\n"
 
 
@@ -47,12 +51,8 @@ def test_a_line_never_wraps() -> None:
 def test_only_the_lines_that_were_shown_are_redrawn(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("LINES", "3")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    screen = Screen()
-    for text in ("a\nb\nc\nd\n", "e\n"):
-        screen.show(text)
+    show_on_terminal(monkeypatch, "a\nb\nc\nd\n", "e\n")
     assert capsys.readouterr().out == "\x1b[Ja\n... and 3 more lines\n\x1b[2F\x1b[Je\n"
 
 
@@ -64,9 +64,5 @@ def test_a_reader_of_the_log_gets_whole_lines(capsys: pytest.CaptureFixture[str]
 def test_a_dumb_terminal_is_never_redrawn(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("TERM", "dumb")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    screen = Screen()
-    for text in ("a\n", "b\n"):
-        screen.show(text)
+    show_on_terminal(monkeypatch, "a\n", "b\n", kind="dumb")
     assert capsys.readouterr().out == "a\nb\n"

@@ -10,6 +10,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.ec2 import keys
 from lading.adapters.registry import node_credentials
 from lading.cli.main import lading_command
+from lading.wiring import prune
 
 ENDLESS = "/dev/zero"
 
@@ -37,7 +38,7 @@ def providers(file: Path) -> object:
     )
 
 
-@pytest.mark.parametrize("read", [keys.read_profile, providers])
-def test_the_controller_and_the_agent_refuse_it(read: Callable[[Path], object]) -> None:
+@pytest.mark.parametrize("read", [keys.read_profile, providers, prune._toml])
+def test_other_readers_refuse_it(read: Callable[[Path], object]) -> None:
     with pytest.raises(Exception, match=r"larger than 32 MiB|cannot read /dev/zero: OSError"):
         read(Path(ENDLESS))
