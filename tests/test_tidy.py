@@ -30,7 +30,7 @@ LAYERS: tuple[set[str], ...] = (
 )
 PURE_FILES = {"types.py", "plan.py", "rules.py"}
 IMPURE_MODULES = {
-    "asyncio", "grpc", "grpclib", "aiohttp", "logging", "os", "pathlib", "random",
+    "asyncio", "grpc", "hpack", "aiohttp", "logging", "os", "pathlib", "random",
     "secrets", "socket", "structlog", "subprocess", "tempfile", "threading", "time",
     "lading.adapters", "lading.loop", "lading.observability", "lading.servers",
 }  # fmt: skip

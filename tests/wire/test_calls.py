@@ -8,12 +8,18 @@ from pathlib import Path
 
 import grpc.aio
 import pytest
-from grpclib.const import Status
 
 from lading.kernel.errors import Malformed
 from lading.wire import calls, cri_pb2, handlers
-from lading.wire.calls import CallFailed, Channel
+from lading.wire.calls import CallFailed, Channel, StatusCode
 from tests.wire.calling import RUNTIME, version
+
+
+async def asked(channel: Channel, text: str) -> str:
+    """The version that the server answers with."""
+    request = cri_pb2.VersionRequest(version=text)
+    answer = await channel.call(RUNTIME, "Version", request, cri_pb2.VersionResponse)
+    return answer.version
 
 
 @dataclass
@@ -46,24 +52,40 @@ async def channel_to(peer: Peer, folder: Path) -> AsyncIterator[Channel]:
 
 
 class Answering:
-    async def version(self, request: object, context: object) -> cri_pb2.VersionResponse:
-        return cri_pb2.VersionResponse(runtime_name="answering")
+    """With the version that it was asked for; but some versions mean something else."""
+
+    def __init__(self) -> None:
+        self.is_slow = asyncio.Event()
+        self.cancelled = asyncio.Event()
+
+    async def version(
+        self, request: cri_pb2.VersionRequest, context: object
+    ) -> cri_pb2.VersionResponse:
+        if request.version == "slow":
+            self.is_slow.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                self.cancelled.set()
+        if request.version.startswith("no"):
+            raise LookupError(request.version)
+        return cri_pb2.VersionResponse(runtime_name="answering", version=request.version)
 
 
 @asynccontextmanager
-async def answering() -> AsyncIterator[int]:
-    server = grpc.aio.server()
+async def answering(servicer: Answering | None = None, *, port: int = 0) -> AsyncIterator[int]:
+    server = grpc.aio.server(options=handlers.MESSAGE_OPTIONS)
     server.add_generic_rpc_handlers(
         (
             handlers.handlers(
                 RUNTIME,
-                Answering(),
+                servicer or Answering(),
                 refusals=LookupError,
                 status_of=lambda error: (grpc.StatusCode.NOT_FOUND, str(error)),
             ),
         )
     )
-    port = server.add_insecure_port("127.0.0.1:0")
+    port = server.add_insecure_port(f"127.0.0.1:{port}")
     await server.start()
     try:
         yield port
@@ -78,7 +100,7 @@ async def test_a_connection_that_breaks_ends_the_call_and_nothing_else(
     async with channel_to(Peer(says=says, hangs_up=True), tmp_path) as channel:
         with pytest.raises(CallFailed, match=r"the connection to unix://\S+ broke") as caught:
             await version(channel)
-    assert caught.value.status is Status.UNAVAILABLE
+    assert caught.value.status is StatusCode.UNAVAILABLE
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
@@ -106,7 +128,7 @@ async def test_a_silent_peer_is_given_up_after_the_time_limit(tmp_path: Path) ->
     async with channel_to(Peer(), tmp_path) as channel:
         with pytest.raises(CallFailed, match=r"no answer in 0\.1 seconds") as caught:
             await version(channel, timeout_seconds=0.1)
-    assert caught.value.status is Status.DEADLINE_EXCEEDED
+    assert caught.value.status is StatusCode.DEADLINE_EXCEEDED
 
 
 @pytest.mark.parametrize("scheme", ["", "tcp://"])
@@ -134,3 +156,89 @@ async def test_a_peer_may_listen_on_a_port(scheme: str) -> None:
 def test_an_endpoint_that_cannot_be_one_is_refused_with_an_example(endpoint: str) -> None:
     with pytest.raises(Malformed, match="expected unix:///path or host:port"):
         Channel(endpoint)
+
+
+async def test_grpcs_own_server_answers_many_calls_at_a_time() -> None:
+    texts = [str(number) * number for number in range(100)]
+    async with answering() as port, calls.channel_to(f"127.0.0.1:{port}") as channel:
+        assert await asyncio.gather(*(asked(channel, text) for text in texts)) == texts
+
+
+@pytest.mark.parametrize("length", [0, 16_379, 16_384, 65_535, 5_000_000, 16_700_000])
+async def test_messages_of_any_length_go_both_ways(length: int) -> None:
+    text = "x" * length
+    async with answering() as port, calls.channel_to(f"127.0.0.1:{port}") as channel:
+        assert await asked(channel, text) == text
+
+
+async def test_an_answer_that_is_too_long_is_that_calls_trouble_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(calls, "MESSAGE_BYTES_MAX", 1000)
+    async with answering() as port, calls.channel_to(f"127.0.0.1:{port}") as channel:
+        with pytest.raises(CallFailed, match="longer than 1005 bytes") as caught:
+            await asked(channel, "x" * 1001)
+        assert caught.value.status is StatusCode.RESOURCE_EXHAUSTED
+        assert await asked(channel, "short") == "short"
+
+
+@pytest.mark.parametrize(
+    "message", ["no such image", "no\n%41 \N{SNOWMAN} 100%", f"no{'!' * 4000}"]
+)
+async def test_a_refusal_of_grpcs_own_server_is_read_word_for_word(message: str) -> None:
+    async with answering() as port, calls.channel_to(f"127.0.0.1:{port}") as channel:
+        with pytest.raises(CallFailed) as caught:
+            await asked(channel, message)
+    assert (caught.value.status, caught.value.message) == (StatusCode.NOT_FOUND, message)
+
+
+async def test_a_cancelled_call_ends_at_the_server_too() -> None:
+    servicer = Answering()
+    async with answering(servicer) as port, calls.channel_to(f"127.0.0.1:{port}") as channel:
+        call = asyncio.create_task(asked(channel, "slow"))
+        await servicer.is_slow.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await asyncio.wait_for(servicer.cancelled.wait(), timeout=10)
+        assert await asked(channel, "still here") == "still here"
+
+
+async def test_a_call_connects_again_after_the_peer_was_restarted() -> None:
+    async with answering() as port, calls.channel_to(f"127.0.0.1:{port}") as channel:
+        assert await asked(channel, "first") == "first"
+    async with calls.channel_to(f"127.0.0.1:{port}") as channel:
+        with pytest.raises(CallFailed, match="cannot connect to 127"):
+            await asked(channel, "nobody")
+        async with answering(port=port):
+            assert await asked(channel, "second") == "second"
+        with pytest.raises(CallFailed) as caught:
+            await asked(channel, "gone")
+        assert caught.value.status is StatusCode.UNAVAILABLE
+        async with answering(port=port):
+            assert await asked(channel, "third") == "third"
+
+
+async def test_calls_of_one_moment_share_a_connection(tmp_path: Path) -> None:
+    peer = Peer()
+    async with channel_to(peer, tmp_path) as channel:
+        together = asyncio.gather(*(version(channel) for _ in range(5)))
+        await peer.connections.get()
+        together.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await together
+        assert peer.connections.empty()
+
+
+async def test_a_peer_that_never_accepts_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object, **__: object) -> None:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(calls, "CONNECT_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(asyncio.get_running_loop(), "create_unix_connection", never)
+    async with calls.channel_to(f"unix://{tmp_path}/peer.sock") as channel:
+        with pytest.raises(CallFailed, match="it accepts no connection") as caught:
+            await version(channel)
+    assert caught.value.status is StatusCode.UNAVAILABLE

@@ -10,8 +10,7 @@ from google.protobuf import message_factory
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
 
-MESSAGE_BYTES_MAX = 16 * 1024 * 1024
-"""What kubelet, containerd and CRI-O use; gRPC's own default of 4 MiB is too small for lists."""
+from lading.wire import MESSAGE_BYTES_MAX
 
 MESSAGE_OPTIONS = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
