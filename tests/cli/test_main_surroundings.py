@@ -34,6 +34,12 @@ sys.meta_path.insert(0, Interruption())
 from lading.__main__ import main
 main()
 """
+COLLECTIONS = """
+import gc, sys
+gc.callbacks.append(lambda phase, _: sys.stderr.write(phase))
+from lading.__main__ import main
+main()
+"""
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-one-image/set.yaml"
 
 
@@ -160,3 +166,8 @@ def test_a_terminal_without_colours_gets_none(tmp_path: Path, variables: dict[st
     shown = shown_on_a_terminal(tmp_path, "doctor", **variables)
     assert shown.startswith(b"skipped")
     assert b"\x1b" not in shown
+
+
+def test_no_garbage_collection_delays_a_command() -> None:
+    command = [sys.executable, "-c", COLLECTIONS, "get", "--help"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stderr == ""

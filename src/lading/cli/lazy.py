@@ -3,25 +3,12 @@
 Importing all of them would make `lading --help` slow.
 """
 
-import gc
 import importlib
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
-
-
-def _module(name: str) -> ModuleType:
-    """What an import makes stays, so looking for garbage meanwhile only takes time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        return importlib.import_module(name)
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class LazyGroup(click.Group):
@@ -38,7 +25,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._helps:
             return None
-        command = _module(f"{self._package}.{cmd_name}").command
+        command = importlib.import_module(f"{self._package}.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 
