@@ -8,6 +8,7 @@ Adapters and servers both need it, so it stands below them.
 import contextlib
 import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,18 +17,30 @@ from lading.kernel import quantities
 BYTES_MAX = 32 * 1024 * 1024
 
 
-def read_bounded(path: Path) -> bytes:
+def read_bounded(path: Path, *, bytes_max: int = BYTES_MAX) -> bytes:
     """Raises OSError also where the file is too large."""
     with path.open("rb") as file:
-        return bounded_content(file)
+        return bounded_content(file, bytes_max=bytes_max)
 
 
-def bounded_content(file: BinaryIO) -> bytes:
-    content = file.read(BYTES_MAX + 1)
-    if len(content) > BYTES_MAX:
-        most = quantities.format_bytes(BYTES_MAX)
-        raise OSError(errno.EFBIG, f"the file is larger than {most}", file.name)
+def bounded_content(file: BinaryIO, *, bytes_max: int = BYTES_MAX) -> bytes:
+    content = file.read(bytes_max + 1)
+    if len(content) > bytes_max:
+        raise _too_large("the file", bytes_max, file)
     return content
+
+
+def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Of a file that may be of any length; raises OSError where one line is too long."""
+    while line := file.readline(BYTES_MAX + 1):
+        if len(line) > BYTES_MAX:
+            raise _too_large("a line", BYTES_MAX, file)
+        yield line
+
+
+def _too_large(what: str, bytes_max: int, file: BinaryIO) -> OSError:
+    most = quantities.format_bytes(bytes_max)
+    return OSError(errno.EFBIG, f"{what} is larger than {most}", file.name)
 
 
 def write_atomically(

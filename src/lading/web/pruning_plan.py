@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from lading import files
 from lading.kernel.errors import Malformed
 from lading.pruning.engine.decisions import plan_contents, plan_file
 from lading.pruning.engine.decisions.plan_contents import PlanContents
@@ -90,7 +91,7 @@ class PlanReader:
         changed_at_ns = file.stat().st_mtime_ns
         if self._header is None or changed_at_ns != self._header_read_at_ns:
             with file.open("rb") as source:
-                self._header, _ = plan_file.read(source)
+                self._header, _ = plan_file.read(files.bounded_lines(source))
             self._header_read_at_ns = changed_at_ns
         return self._header
 
@@ -99,8 +100,9 @@ class PlanReader:
         if changed_at_ns != self._contents_read_at_ns:
             self._contents = None
             with file.open("rb") as source:
-                header, _ = plan_file.read(source)
-                self._contents = plan_contents.read(header, _bounded(source))
+                lines = files.bounded_lines(source)
+                header, _ = plan_file.read(lines)
+                self._contents = plan_contents.read(header, _bounded(lines))
             self._contents_read_at_ns = changed_at_ns
         return self._contents
 
@@ -120,7 +122,7 @@ def _bounded(source: Iterable[bytes]) -> Iterator[bytes]:
 
 def _read(file: Path, query: PlanQuery) -> PlanLines:
     with file.open("rb") as source:
-        header, lines = plan_file.read(source)
+        header, lines = plan_file.read(files.bounded_lines(source))
         found: list[Deletion] = []
         matching = 0
         for line in lines:

@@ -43,6 +43,7 @@ from lading.pruning.engine.types import Settings, Source
 from lading.wiring.registries import report_problem
 
 LEDGER_TAG = "ledger"
+REFERENCES_BYTES_MAX = 512 * 1024 * 1024  # millions of pods
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,7 +296,7 @@ async def reference_files(
 ) -> tuple[ClusterReferences, ...]:
     found = []
     for path in paths:
-        content = await asyncio.to_thread(path.read_bytes)
+        content = await asyncio.to_thread(files.read_bounded, path, bytes_max=REFERENCES_BYTES_MAX)
         found.append(
             references_file.decode(content, name=str(path), now=clock.now(), age_max=age_max)
         )

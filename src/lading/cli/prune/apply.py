@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lading import files
 from lading.cli import output
 from lading.cli.output import Format
 from lading.cli.prune import progress, report, running
@@ -28,7 +29,7 @@ def command(options: "Options", file: Path, form: Format) -> None:
     """Delete what the plan in FILE names, if a new plan names it too."""
     with file.open("rb") as source:
         try:
-            header, lines = plan_file.read(source)
+            header, lines = plan_file.read(files.bounded_lines(source))
             chosen = (header, tuple(lines))
         except Malformed as error:
             raise click.BadParameter(f"{file}: {error.reason}", param_hint="FILE") from error
