@@ -4,7 +4,7 @@ import gc
 import os
 
 _INTERRUPTED = 130  # as ExitCode, which needs the libraries
-_GC_THRESHOLD = 50_000
+_GC_THRESHOLD = 100_000
 """What an import makes stays, so that looking for garbage meanwhile only takes time."""
 
 
