@@ -25,6 +25,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel import references
 from lading.loop import tasks
 from lading.observability import logs
+from lading.observability.log_format import LogFormat
 from lading.ports import kube
 from lading.standalone import cluster, sample_images
 from lading.standalone.cluster import ClusterOptions, StandaloneCluster
@@ -147,7 +148,7 @@ async def measure(folder: Path) -> dict[str, float]:
 
 
 def run() -> dict[str, float]:
-    logs.configure(logs.LogFormat.CONSOLE, "warning")
+    logs.configure(LogFormat.CONSOLE, "warning")
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(measure(Path(folder)))
 

@@ -31,6 +31,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, 
 from lading.kernel import conditions
 from lading.loop import tasks
 from lading.observability import logs
+from lading.observability.log_format import LogFormat
 from lading.ports.http import Request
 from lading.ports.kube import Selection
 from lading.wiring.controller import LEASE_NAME
@@ -292,7 +293,7 @@ async def measure(folder: Path) -> dict[str, float]:
 
 
 def run() -> dict[str, float]:
-    logs.configure(logs.LogFormat.CONSOLE, "warning")
+    logs.configure(LogFormat.CONSOLE, "warning")
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(measure(Path(folder)))
 

@@ -24,6 +24,7 @@ from bench import preload_images, preload_ways, shaped_registry
 from bench.preload_ways import Took, Way
 from bench.shaped_registry import Shape
 from lading.observability import logs
+from lading.observability.log_format import LogFormat
 from tests.real.bed import containerd, registry
 from tests.real.bed.runtime import Runtime
 
@@ -138,7 +139,7 @@ def shares_of_limits(numbers: Mapping[str, float]) -> dict[str, float]:
 
 
 def run() -> dict[str, float]:
-    logs.configure(logs.LogFormat.CONSOLE, "warning")
+    logs.configure(LogFormat.CONSOLE, "warning")
     with bed() as place:
         numbers = {
             "images": float(preload_images.IMAGES),

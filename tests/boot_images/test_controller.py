@@ -31,6 +31,7 @@ from lading.kernel.conditions import Truth
 from lading.kernel.values import replace
 from lading.loop.pipeline import PreconditionFailed
 from lading.observability import logs
+from lading.observability.log_format import LogFormat
 from lading.ports.kube import Selection
 from tests.boot_images.clusters import (
     CLOCK,
@@ -379,9 +380,9 @@ async def test_a_thousand_sets_that_share_a_stub_cost_one_read_of_it(cluster: Bo
 @pytest.fixture
 def debug_logs() -> Iterator[io.StringIO]:
     stream = io.StringIO()
-    logs.configure(logs.LogFormat.JSON, "debug", stream=stream)
+    logs.configure(LogFormat.JSON, "debug", stream=stream)
     yield stream
-    logs.configure(logs.LogFormat.CONSOLE, "warning")
+    logs.configure(LogFormat.CONSOLE, "warning")
 
 
 async def test_a_marker_in_user_data_reaches_nothing_but_the_copy(

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from lading.cli import leader_election
-from lading.loop.election import CLIENT_GO_TIMING, Timing
+from lading.loop.timing import CLIENT_GO_TIMING, Timing
 
 
 def seconds(number: float) -> timedelta:

@@ -36,8 +36,9 @@ main()
 """
 COLLECTIONS = """
 import gc, sys
-gc.callbacks.append(lambda phase, _: sys.stderr.write(phase))
 from lading.__main__ import main
+gc.collect()
+gc.callbacks.append(lambda phase, _: sys.stderr.write(phase))
 main()
 """
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-one-image/set.yaml"

@@ -1,7 +1,6 @@
-"""What a long-running command opens and sets: clients for its work and its lease, its garbage."""
+"""What a long-running command opens: a client for its work, and one for its lease."""
 
 import asyncio
-import gc
 from pathlib import Path
 
 import pytest
@@ -39,18 +38,6 @@ async def test_renewals_of_the_lease_are_not_limited(
             with pytest.raises(TimeoutError):
                 await send(kube, seconds_max=LIMITED_SECONDS)
             await send(lease_kube, seconds_max=WAIT_SECONDS_MAX)
-
-
-async def test_a_long_run_collects_garbage_as_often_as_python_does() -> None:
-    async def work() -> None:
-        assert gc.get_threshold()[0] <= usual[0]
-
-    usual = gc.get_threshold()
-    gc.set_threshold(2 * usual[0])
-    try:
-        await processes.until_signalled(work())
-    finally:
-        gc.set_threshold(*usual)
 
 
 async def send(client: KubeClient, *, seconds_max: float) -> None:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from lading.adapters.clock import VirtualClock, settle
 from lading.adapters.kube.client import KubeClient
 from lading.api.coordination import LEASES, Lease
-from lading.loop.election import CLIENT_GO_TIMING, Elector, LeadershipLost
+from lading.loop.election import Elector, LeadershipLost
+from lading.loop.timing import CLIENT_GO_TIMING
 from lading.observability.metrics import Metrics
 from lading.ports.http import Exchange
 from tests.loop.faults import Link

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lading.observability import logs
+from lading.observability.log_format import LogFormat
 from lading.standalone import cluster
 from tests.security.places import Run
 
@@ -23,6 +24,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
     monkeypatch.setattr(cluster, "CollectorRegistry", registry)
     stream = io.StringIO()
-    logs.configure(logs.LogFormat.JSON, "debug", stream=stream)
+    logs.configure(LogFormat.JSON, "debug", stream=stream)
     yield Run(folder=tmp_path, debug_logs=stream, metrics=made)
-    logs.configure(logs.LogFormat.CONSOLE, "warning")
+    logs.configure(LogFormat.CONSOLE, "warning")

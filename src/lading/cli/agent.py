@@ -14,7 +14,7 @@ from lading.cli.connection import Target
 from lading.cli.credential_options import credential_options
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.pin import host_state, setting_options
-from lading.cli.process import ServingProcess, process_options
+from lading.cli.process_options import process_options
 from lading.kernel import durations
 from lading.kernel.feature_gates import Gates
 from lading.pinned_images.node.types import PinSettings
@@ -23,6 +23,7 @@ from lading.wiring import ownership
 from lading.wiring.clock import system_clock
 
 if TYPE_CHECKING:
+    from lading.cli.process import ServingProcess
     from lading.wiring.host import Host
     from lading.wiring.registries import CredentialSettings
 
@@ -108,7 +109,7 @@ def command(
     cleanup: bool,
     credentials: "CredentialSettings",
     target: Target,
-    process: ServingProcess,
+    process: "ServingProcess",
 ) -> None:
     """Run the agent of a node. It pulls and pins the images of the node's PinnedImageSets."""
     from lading.wiring.host import Host  # slow to load, and --help needs none of it
@@ -140,7 +141,7 @@ def command(
         running.run(process.serve(lambda: _run(wanted, target, process)))
 
 
-async def _run(wanted: _Options, target: Target, process: ServingProcess) -> None:
+async def _run(wanted: _Options, target: Target, process: "ServingProcess") -> None:
     from lading.wiring import agent, host
 
     clock, found = system_clock(), target.found()

@@ -4,6 +4,7 @@ import random
 import socket
 import uuid
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,14 +15,17 @@ from lading.cli.connection import Target
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.leader_election import leader_election_options
 from lading.cli.prepull.settings import prepull_options
-from lading.cli.process import ServingProcess, process_options
+from lading.cli.process_options import process_options
 from lading.cli.prune.pruner_settings import pruner_options
 from lading.kernel.feature_gates import Gates
 from lading.kernel.values import replace
-from lading.loop.election import Timing
+from lading.loop.timing import Timing
 from lading.prepull.types import PrePullSettings
 from lading.pruning.operator.types import PrunerSettings
 from lading.wiring.clock import system_clock
+
+if TYPE_CHECKING:
+    from lading.cli.process import ServingProcess
 
 
 @click.command(name="controller")
@@ -35,7 +39,7 @@ from lading.wiring.clock import system_clock
 @process_options
 def command(
     target: Target,
-    process: ServingProcess,
+    process: "ServingProcess",
     gates: Gates,
     settings: BootImageSettings,
     aws_credentials_file: Path | None,
@@ -52,7 +56,7 @@ def command(
 
 async def _run(
     target: Target,
-    process: ServingProcess,
+    process: "ServingProcess",
     gates: Gates,
     settings: tuple[object, ...],
     aws_credentials_file: Path | None,

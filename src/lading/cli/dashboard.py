@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lading.cli import connection, options, process, running
+from lading.cli import connection, options, running, signals
 from lading.cli.connection import Target
 from lading.wiring import clusters
 from lading.wiring.clock import system_clock
@@ -61,7 +61,7 @@ async def _serve(target: Target, port: int, plan: Path | None, files: tuple[str,
             planner=SetPlans(client, files),
             agents=LiveProgress(client),
         ) as served:
-            await process.until_signalled(_run(served))
+            await signals.until_signalled(_run(served))
 
 
 async def _run(served: "ServedDashboard") -> None:

@@ -17,8 +17,9 @@ def command(log_level: str) -> None:
     The data is in a temporary folder, which the command removes at the end.
     """
     from lading.observability import logs
+    from lading.observability.log_format import LogFormat
 
-    logs.configure(logs.LogFormat.CONSOLE, log_level)
+    logs.configure(LogFormat.CONSOLE, log_level)
     with tempfile.TemporaryDirectory(prefix="lading-demo-") as folder:
         running.run(_demo(Path(folder)))
 

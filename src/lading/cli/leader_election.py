@@ -9,7 +9,7 @@ import click
 
 from lading.cli import options
 from lading.kernel import durations
-from lading.loop.election import CLIENT_GO_TIMING, Timing
+from lading.loop.timing import CLIENT_GO_TIMING, Timing
 
 _SECOND = timedelta(seconds=1)
 

@@ -1,26 +1,18 @@
-"""What every long-running command shares: its options, its logs, its endpoint, its way to end."""
+"""What every long-running command shares: its clients, its endpoint, its way to end."""
 
-import asyncio
-import functools
 import gc
 import random
-import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-import click
 import structlog
-from prometheus_client import CollectorRegistry
 
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
-from lading.cli import options
-from lading.loop import tasks
+from lading.cli import signals
 from lading.loop.dependencies import DependencyWaiter
 from lading.loop.manager import Manager
-from lading.observability import logs
-from lading.observability.logs import LogFormat
 from lading.observability.metrics import Metrics
 from lading.wiring import clusters
 from lading.wiring.clock import system_clock
@@ -29,9 +21,6 @@ if TYPE_CHECKING:
     from lading.observability.endpoint import Pages
 
 log = structlog.get_logger(__name__)
-
-_GC_THRESHOLD = 700
-"""As of Python 3.11, in place of the one for a quick start: a long run makes garbage."""
 
 
 class ServingProcess:
@@ -48,7 +37,7 @@ class ServingProcess:
 
     async def serve(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Does the work until a signal asks us to end; then everything stops in its order."""
-        await until_signalled(self._serve(work))
+        await signals.until_signalled(self._serve(work))
         log.info("stopped")
 
     @asynccontextmanager
@@ -95,70 +84,3 @@ class ServingProcess:
         ) as url:
             log.info("serving", url=url)
             await work()
-
-
-async def until_signalled(work: Coroutine[Any, Any, None]) -> None:
-    """Runs the work until it ends, or until Ctrl-C or a termination cancels it."""
-    gc.set_threshold(_GC_THRESHOLD)
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    async with tasks.started(work) as working, tasks.started(stopped.wait()) as stopping:
-        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            _raise_the_first(working)
-
-
-def _raise_the_first(work: asyncio.Task[None]) -> None:
-    """One error says more than the groups it came in."""
-    error = work.exception()
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if error is not None:
-        raise error
-
-
-def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the shared options, sets up the logs, and hands the rest over as `process`."""
-
-    @click.option(
-        "--metrics-host",
-        metavar="ADDRESS",
-        default="127.0.0.1",
-        show_default=True,
-        help="The address of /metrics, /healthz and /readyz.",
-    )
-    @click.option(
-        "--metrics-port",
-        metavar="PORT",
-        type=click.IntRange(0, 65535),
-        default=0,
-        show_default=True,
-        help="The port of /metrics, /healthz and /readyz; 0 takes a free port and logs it.",
-    )
-    @options.log_level_option(default="info")
-    @options.choice_option(
-        "--log-format",
-        default=LogFormat.JSON,
-        choices=LogFormat,
-        help="json for programs, console for people.",
-    )
-    @functools.wraps(command)
-    def with_process(
-        *args: Any,
-        metrics_host: str,
-        metrics_port: int,
-        log_level: str,
-        log_format: LogFormat,
-        **more: Any,
-    ) -> Any:
-        logs.configure(log_format, log_level)
-        process = ServingProcess(
-            metrics_host=metrics_host,
-            metrics_port=metrics_port,
-            metrics=Metrics(CollectorRegistry()),
-        )
-        return command(*args, process=process, **more)
-
-    return with_process

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from lading.cli import connection, credential_options, process
+from lading.cli import connection, credential_options, process_options
 from lading.cli.bootimage import settings as boot_image_settings
 from lading.cli.image import node_options
 from lading.cli.main import lading_command
@@ -24,7 +24,7 @@ from lading.wiring.marked_tables import Rows
 PAGE = Path("docs/commands.md")
 SHARED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "cluster-options": connection.target_options,
-    "process-options": process.process_options,
+    "process-options": process_options.process_options,
     "pre-pull-options": prepull_settings.prepull_options,
     "boot-image-options": boot_image_settings.settings_options,
     "credential-options": credential_options.credential_options,

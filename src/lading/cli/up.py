@@ -151,11 +151,12 @@ def command(
     # Slow to load, and `lading up --help` needs none of it.
     from lading.cli import up_cluster
     from lading.observability import logs
+    from lading.observability.log_format import LogFormat
     from lading.standalone.cluster import ClusterOptions
     from lading.standalone.registry import RegistrySettings
     from lading.wiring import runtime_handlers
 
-    logs.configure(logs.LogFormat.CONSOLE, log_level)
+    logs.configure(LogFormat.CONSOLE, log_level)
     guests = runtime_handlers.handlers(runtime_config) if runtime_config else {}
     wanted = ClusterOptions(
         data=data,

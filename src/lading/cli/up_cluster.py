@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from lading.cli import output, process
+from lading.cli import output, signals
 from lading.cli.dashboard_plans import SetPlans
 from lading.kernel.platforms import Platform
 from lading.standalone import cluster, first_set, registry, status_pages
@@ -51,7 +51,7 @@ async def up(wanted: ClusterOptions, *, dashboard_port: int, metrics_port: int) 
             status_pages.serve(made, port=metrics_port) as metrics_url,
         ):
             shown = welcome(made, wanted.data, dashboard.url, metrics_url)
-            await process.until_signalled(_run(made, dashboard, shown))
+            await signals.until_signalled(_run(made, dashboard, shown))
         click.echo("Stopping. All data is kept: the next `lading up` continues with it.")
 
 

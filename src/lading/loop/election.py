@@ -12,12 +12,12 @@ import random
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
 
-import msgspec
 import structlog
 
 from lading.loop import tasks
 from lading.loop.lease import LeaseLock
 from lading.loop.tasks import Deadline
+from lading.loop.timing import CLIENT_GO_TIMING, RETRY_JITTER_FRACTION, Timing
 from lading.observability.metrics import Metrics
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
@@ -25,33 +25,12 @@ from lading.ports.kube import Kube
 P = ParamSpec("P")
 R = TypeVar("R")
 Work = Callable[[], Coroutine[Any, Any, None]]
-RETRY_JITTER_FRACTION = 1.2  # as client-go, so that candidates do not move in step
 
 log = structlog.get_logger(__name__)
 
 
 class LeadershipLost(Exception):
     """The lease could not be kept; the work was cancelled."""
-
-
-class Timing(msgspec.Struct, frozen=True, kw_only=True):
-    """The defaults are client-go's. The gap between the first two is the time to stop in."""
-
-    lease_seconds: int = 15
-    renew_deadline_seconds: float = 10
-    retry_seconds: float = 2
-
-    def __post_init__(self) -> None:
-        if self.lease_seconds <= self.renew_deadline_seconds:
-            raise ValueError("the lease duration must be longer than the renew deadline")
-        if self.renew_deadline_seconds <= self.retry_seconds * (1 + RETRY_JITTER_FRACTION):
-            factor = 1 + RETRY_JITTER_FRACTION
-            raise ValueError(
-                f"the renew deadline must be longer than {factor:g} times the retry period"
-            )
-
-
-CLIENT_GO_TIMING = Timing()
 
 
 class Elector:

@@ -8,22 +8,17 @@ import logging
 import os
 import sys
 from collections.abc import MutableMapping
-from enum import StrEnum
 from typing import Any, TextIO
 
 import msgspec
 import structlog
 
 from lading.observability import redaction
+from lading.observability.log_format import LogFormat
 
 _LOGGERS_OF_HEADERS = ("hpack",)
 """They write each header of a gRPC call at the level debug, with its value."""
 _NOT_FOR_PERSONS = ("event", "level", "logger", "timestamp")
-
-
-class LogFormat(StrEnum):
-    JSON = "json"
-    CONSOLE = "console"
 
 
 def configure(

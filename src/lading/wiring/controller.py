@@ -5,11 +5,12 @@ import random
 from lading.api.coordination import LEASES
 from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import Key
-from lading.loop.election import CLIENT_GO_TIMING, Elector, Timing
+from lading.loop.election import Elector
 from lading.loop.feature import Context, Feature
 from lading.loop.informer import Informers
 from lading.loop.manager import Manager
 from lading.loop.recorder import EventRecorder
+from lading.loop.timing import CLIENT_GO_TIMING, Timing
 from lading.observability.metrics import Metrics
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube

@@ -53,8 +53,9 @@ def command(
     """Delete images that are no longer needed; without --confirm only show the plan."""
     if log_level is not None:
         from lading.observability import logs  # slow to load, and --help needs none of it
+        from lading.observability.log_format import LogFormat
 
-        logs.configure(logs.LogFormat.CONSOLE, log_level)
+        logs.configure(LogFormat.CONSOLE, log_level)
     if not confirm:
         click.echo(report.DRY_RUN, err=True)
     if not options.reading.settings.prune_registry and form is Format.TABLE:
