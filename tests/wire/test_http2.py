@@ -355,6 +355,8 @@ async def test_the_window_of_the_connection_is_opened_again(
         assert await peer.is_quiet()
         peer.send(DataFrame(1, b"", pad_length=0, flags=["PADDED"]))
         assert (await peer.frame(WindowUpdateFrame)).window_increment == WINDOW + 1
+        peer.send(DataFrame(1, bytes(100)))
+        assert await peer.is_quiet()
 
 
 async def test_a_ping_is_answered_and_an_answer_is_not() -> None:
