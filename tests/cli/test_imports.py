@@ -36,6 +36,8 @@ PEOPLE = SERVERS | {
     "yaml",
 }
 """Who asks a cluster waits for no runtime, no metrics, no logs and no file."""
+HELP = PEOPLE - {"lading.loop"}
+"""Commands that load more when they run."""
 
 
 NO_HELP_NEEDS = {
@@ -82,6 +84,10 @@ def _printed(code: str) -> list[str]:
         ("lading.cli.pin.status", PEOPLE),
         ("lading.cli.image.ls", PEOPLE | {"lading.adapters.kube"}),
         ("lading.cli.delete", PEOPLE - {"yaml"}),
+        ("lading.cli.prune.images", HELP),
+        ("lading.cli.controller", HELP),
+        ("lading.cli.agent", HELP),
+        ("lading.cli.dashboard", HELP),
         (AGENT, LONG_RUNNING),
         (CONTROLLER, LONG_RUNNING | {"hpack", "google.protobuf", "lading.adapters.cri"}),
     ],

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import yaml
 
 from lading import files
 from lading.adapters.kube.connection import Connection
 from lading.cli.connection import Target
 from lading.cli.prune import option_groups as groups
-from lading.kernel import references, yaml_text
+from lading.kernel import references
 from lading.kernel.errors import Malformed
 from lading.pruning.engine import registry_url
 from lading.pruning.engine.decisions import policy
@@ -157,6 +156,10 @@ def _settings(given: dict[str, Any]) -> Settings:
 def _policy(file: Path | None) -> policy.Policy:
     if file is None:
         return policy.NO_POLICY
+    import yaml  # slow to load, and few runs have a policy
+
+    from lading.kernel import yaml_text
+
     try:
         return policy.parse(yaml_text.value(files.read_bounded(file)))
     except yaml.MarkedYAMLError as error:
