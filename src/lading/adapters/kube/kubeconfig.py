@@ -13,6 +13,7 @@ from lading import files
 from lading.adapters.kube import kubeconfig_entries
 from lading.adapters.kube.connection import ConfigurationError, Connection
 from lading.adapters.kube.kubeconfig_entries import KubeconfigEntry
+from lading.kernel import simple_yaml
 
 DEFAULT_PATH = "~/.kube/config"
 _SECTIONS = {"clusters": "cluster", "users": "user", "contexts": "context"}
@@ -86,21 +87,30 @@ def load(files: Sequence[Path]) -> Kubeconfig:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    import yaml  # a megabyte that a pod, which has no such file, does without
-
-    from lading.kernel import yaml_text
-
     try:
-        document = yaml_text.value(files.read_bounded(file))
+        content = files.read_bounded(file)
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"{file}: is not YAML: {_without_content(error)}") from error
+    try:
+        document = simple_yaml.value(content)
+    except simple_yaml.NotSimple:
+        document = _yaml_value(file, content)
     if document is None:
         return {}
     if not isinstance(document, dict):
         raise ConfigurationError(f"{file}: expected a mapping with clusters, users and contexts")
     return document
+
+
+def _yaml_value(file: Path, content: bytes) -> Any:
+    import yaml  # slow to load
+
+    from lading.kernel import yaml_text
+
+    try:
+        return yaml_text.value(content)
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{file}: is not YAML: {_without_content(error)}") from error
 
 
 def _without_content(error: Exception) -> str:
