@@ -156,6 +156,21 @@ async def test_a_request_waits_for_the_settings_of_the_peer() -> None:
         await asking
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"\0\0\0\xff\0\0\0\0\0",
+        PingFrame(opaque_data=b"12345678").serialize(),
+    ],
+)
+async def test_a_peer_that_speaks_something_else_is_named_so(text: bytes) -> None:
+    async with connected() as (connection, peer):
+        peer.send_bytes(text)
+        with pytest.raises(ConnectionBroken, match=r"the peer does not speak HTTP/2: .+"):
+            await connection.request(REQUEST, b"question")
+
+
 async def test_a_peer_may_accept_no_requests_for_a_while() -> None:
     async with asked(streams_max=0) as (_, peer, asking):
         await peer.set({})
@@ -362,6 +377,7 @@ async def test_the_window_of_the_connection_is_opened_again(
 async def test_a_ping_is_answered_and_an_answer_is_not() -> None:
     async with connected() as (_, peer):
         await peer.accept()
+        await peer.set({})
         peer.send(PingFrame(opaque_data=b"12345678", flags=["ACK"]))
         peer.send(SettingsFrame(flags=["ACK"]))
         peer.send(PingFrame(opaque_data=b"12345678"))

@@ -156,7 +156,8 @@ class Http2Connection(asyncio.Protocol):
             for frame in _frames(self._received):
                 self._take(frame)
         except (ConnectionBroken, HyperframeError, HPACKError) as error:
-            self.end(str(error) or type(error).__name__)
+            why = str(error) or type(error).__name__
+            self.end(why if self._has_settings else f"the peer does not speak HTTP/2: {why}")
         self._notify()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -211,6 +212,8 @@ class Http2Connection(asyncio.Protocol):
     def _take(self, frame: Frame) -> None:
         if self._header_block is not None and not isinstance(frame, ContinuationFrame):
             raise ConnectionBroken("headers break off")
+        if not self._has_settings and not isinstance(frame, SettingsFrame):
+            raise ConnectionBroken(f"it begins with a frame of type {frame.type}")
         match frame:
             case DataFrame():
                 self._take_data(frame)
