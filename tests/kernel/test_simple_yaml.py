@@ -111,6 +111,7 @@ def test_what_programs_write_is_read(text: str) -> None:
         "? a\n: b",
         f"{'a' * 2000}: b",
         "\n".join(f"{' ' * level}a:" for level in range(100)),
+        "a:\n" + "\n".join(f"{'  ' * level}- a:" for level in range(100)),
     ],
 )
 def test_what_is_not_simple_is_left_to_pyyaml(text: str) -> None:

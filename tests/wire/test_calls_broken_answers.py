@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
+import grpc
 import h2.config
 import h2.connection
 import h2.events
@@ -139,6 +140,13 @@ async def test_what_is_no_answer_is_that_calls_trouble_only(tmp_path: Path, body
     assert caught.value.status is StatusCode.INTERNAL
 
 
+async def test_a_compressed_answer_is_named_so(tmp_path: Path) -> None:
+    body = framed(MESSAGE[5:], compressed=True)
+    async with channel_to(Peer(answering(body)), tmp_path) as channel:
+        with pytest.raises(CallFailed, match="it is compressed"):
+            await version(channel)
+
+
 async def test_a_call_that_waits_for_its_turn_does_not_outlive_the_connection(
     tmp_path: Path,
 ) -> None:
@@ -172,7 +180,11 @@ async def test_a_peer_with_a_full_queue_is_unavailable(tmp_path: Path) -> None:
     ("headers", "expected"),
     [
         ((*HEADERS, ("grpc-status", "5"), ("grpc-message", "no%20%C3%A9")), "NOT_FOUND: no é"),
-        ((*HEADERS, ("grpc-status", "5")), "NOT_FOUND: NOT_FOUND"),
+        *(
+            ((*HEADERS, ("grpc-status", str(code.value[0]))), f"{code.name}: {code.name}")
+            for code in grpc.StatusCode
+            if code is not grpc.StatusCode.OK
+        ),
         ((*HEADERS, ("grpc-status", "99"), ("grpc-message", "odd")), "UNKNOWN: odd"),
         ((*HEADERS, ("grpc-status", "9" * 5000)), "UNKNOWN: UNKNOWN"),
         (HEADERS, "UNKNOWN: it is no gRPC service: HTTP status 200, no grpc-status"),

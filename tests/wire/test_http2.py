@@ -311,7 +311,7 @@ async def test_a_cancelled_request_is_cancelled_at_the_peer() -> None:
         with pytest.raises(asyncio.CancelledError):
             await asking
         reset = await peer.frame(RstStreamFrame)
-        assert (reset.stream_id, reset.error_code) == (1, http2.CANCEL)
+        assert (reset.stream_id, reset.error_code) == (1, 8)  # CANCEL
         # What the peer sent meanwhile is no answer to another, but part of its table of headers.
         peer.answer(1)
         other = asyncio.create_task(connection.request(REQUEST, b"other"))
@@ -343,6 +343,14 @@ async def test_a_reset_fails_its_request_only() -> None:
         with pytest.raises(StreamReset, match="HTTP/2 error 99"):
             await second
         assert await peer.is_quiet()
+        assert connection.accepts_requests
+
+
+async def test_a_reset_behind_an_answer_changes_nothing() -> None:
+    async with asked() as (connection, peer, asking):
+        await peer.request()
+        peer.send(peer.headers(1), peer.headers(1, ends=True), RstStreamFrame(1))
+        assert (await asking).headers == dict((*HEADERS, *TRAILERS))
         assert connection.accepts_requests
 
 
