@@ -209,7 +209,7 @@ async def test_a_call_connects_again_after_the_peer_was_restarted() -> None:
         assert await asked(channel, "first") == "first"
     async with calls.channel_to(f"127.0.0.1:{port}") as channel:
         with pytest.raises(CallFailed, match="cannot connect to 127"):
-            await asked(channel, "nobody")
+            await asked(channel, "too early")
         async with answering(port=port):
             assert await asked(channel, "second") == "second"
         with pytest.raises(CallFailed) as caught:

@@ -398,7 +398,7 @@ async def test_frames_that_nothing_depends_on_are_ignored() -> None:
         peer.send(
             ExtensionFrame(0xF0, 1),
             PriorityFrame(1, depends_on=3),
-            DataFrame(99, b"for nobody", flags=["END_STREAM"]),
+            DataFrame(99, b"for no request", flags=["END_STREAM"]),
             RstStreamFrame(99),
             WindowUpdateFrame(99, window_increment=1),
         )

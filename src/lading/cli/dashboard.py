@@ -15,14 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="dashboard")
-@click.option(
-    "--port",
-    metavar="PORT",
-    type=click.IntRange(0, 65535),
-    default=0,
-    show_default=True,
-    help="The port of the page on 127.0.0.1; 0 takes a free port.",
-)
+@options.port_option("--port", help="The port of the page on 127.0.0.1; 0 takes a free port.")
 @click.option(
     "--plan",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),

@@ -91,6 +91,18 @@ def log_level_option(default: str) -> Decorator:
     )
 
 
+def port_option(name: str, *, help: str) -> Decorator:  # noqa: A002
+    """The help says what becomes of 0."""
+    return click.option(
+        name,
+        metavar="PORT",
+        type=click.IntRange(0, 65535),
+        default=0,
+        show_default=True,
+        help=help,
+    )
+
+
 def host_option(*, help: str) -> Decorator:  # noqa: A002
     """Hands over `runtime_endpoint`, which stands in the place of a cluster; empty by default."""
     return click.option("--runtime-endpoint", metavar="SOCKET", default="", help=help)

@@ -23,12 +23,8 @@ def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="The address of /metrics, /healthz and /readyz.",
     )
-    @click.option(
+    @options.port_option(
         "--metrics-port",
-        metavar="PORT",
-        type=click.IntRange(0, 65535),
-        default=0,
-        show_default=True,
         help="The port of /metrics, /healthz and /readyz; 0 takes a free port and logs it.",
     )
     @options.log_level_option(default="info")

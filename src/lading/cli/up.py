@@ -74,36 +74,13 @@ def _size_option(name: str, default_bytes: int, text: str) -> options.Decorator:
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="A TOML file with the runtime handlers of the nodes and their guest platforms.",
 )
-@click.option(
-    "--api-port",
-    metavar="PORT",
-    type=click.IntRange(0, 65535),
-    default=0,
-    show_default=True,
-    help="The port of the API server; 0 takes a free port.",
+@options.port_option("--api-port", help="The port of the API server; 0 takes a free port.")
+@options.port_option("--dashboard-port", help="The port of the dashboard; 0 takes a free port.")
+@options.port_option(
+    "--metrics-port", help="The port of /metrics, /healthz and /readyz; 0 takes a free port."
 )
-@click.option(
-    "--dashboard-port",
-    metavar="PORT",
-    type=click.IntRange(0, 65535),
-    default=0,
-    show_default=True,
-    help="The port of the dashboard; 0 takes a free port.",
-)
-@click.option(
-    "--metrics-port",
-    metavar="PORT",
-    type=click.IntRange(0, 65535),
-    default=0,
-    show_default=True,
-    help="The port of /metrics, /healthz and /readyz; 0 takes a free port.",
-)
-@click.option(
+@options.port_option(
     "--registry-port",
-    metavar="PORT",
-    type=click.IntRange(0, 65535),
-    default=0,
-    show_default=True,
     help="The port of the registry; 0 takes the port of the last start, or a free port.",
 )
 @click.option(

@@ -1,8 +1,7 @@
-"""Reads the YAML that programs write into a kubeconfig, and gives up on anything else.
+"""Reads the YAML that programs write into a kubeconfig, and refuses anything else.
 
-Loading PyYAML is a sixth of the CPU time of a command that asks a cluster (docs/adr/0015). What
-this module reads has the same value in PyYAML; a text that may have another value, or none, is
-`NotSimple`.
+PyYAML is slow to load (docs/adr/0015). What this module reads has the same value in PyYAML; for a
+text that may have another value there, or none, it raises `NotSimple`.
 """
 
 import re

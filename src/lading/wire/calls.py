@@ -1,7 +1,7 @@
 """gRPC calls straight from the service descriptors, without generated stubs.
 
-By our own client: gRPC's own library costs every node 11 MB, and grpclib every command a fifth of
-its time (docs/adr/0004).
+By our own client: gRPC's own library costs every node 11 MB, and grpclib is slow to load
+(docs/adr/0004).
 """
 
 import asyncio
