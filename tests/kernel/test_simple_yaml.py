@@ -110,6 +110,7 @@ def test_what_programs_write_is_read(text: str) -> None:
         "%YAML 1.2\n---\na: b",
         "? a\n: b",
         f"{'a' * 2000}: b",
+        f"a: {'b' * simple_yaml.BYTES_MAX}",
         "\n".join(f"{' ' * level}a:" for level in range(100)),
         "a:\n" + "\n".join(f"{'  ' * level}- a:" for level in range(100)),
     ],

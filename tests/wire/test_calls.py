@@ -151,6 +151,8 @@ async def test_a_peer_may_listen_on_a_port(scheme: str) -> None:
         "127.0.0.1:",
         ":1",
         "h:x",
+        "h:65536",
+        f"h:{'9' * 5000}",
     ],
 )
 def test_an_endpoint_that_cannot_be_one_is_refused_with_an_example(endpoint: str) -> None:
@@ -242,3 +244,24 @@ async def test_a_peer_that_never_accepts_is_given_up(
         with pytest.raises(CallFailed, match="it accepts no connection") as caught:
             await version(channel)
     assert caught.value.status is StatusCode.UNAVAILABLE
+
+
+async def test_a_name_that_no_host_can_have_is_unavailable() -> None:
+    async with calls.channel_to("a..b:80") as channel:
+        with pytest.raises(CallFailed, match=r"cannot connect to a\.\.b:80") as caught:
+            await version(channel)
+    assert caught.value.status is StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_channel_that_is_closed_ends_the_calls_that_connect(
+    tmp_path: Path, turns: int
+) -> None:
+    async with channel_to(Peer(), tmp_path) as channel:
+        waiting = [asyncio.create_task(version(channel)) for _ in range(3)]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        channel.close()
+        for call in waiting:
+            with pytest.raises(CallFailed, match="this process closed it"):
+                await asyncio.wait_for(call, timeout=5)

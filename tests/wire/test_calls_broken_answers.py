@@ -199,3 +199,21 @@ async def test_a_refusal_has_a_status_and_a_message(
         with pytest.raises(CallFailed, match=re.escape(expected)):
             await version(channel)
         assert await version(channel) == "peer"
+
+
+async def test_closing_ends_calls_on_a_connection_that_the_peer_drains(tmp_path: Path) -> None:
+    goes_away = asyncio.Event()
+
+    def go_away(connection: H2Connection, call: int) -> None:
+        connection.close_connection(last_stream_id=call)
+        goes_away.set()
+
+    async with channel_to(Peer(go_away), tmp_path) as channel:
+        first = asyncio.create_task(version(channel))
+        await goes_away.wait()
+        await asyncio.sleep(0.1)
+        assert await version(channel) == "peer"
+        assert not first.done()
+        channel.close()
+        with pytest.raises(CallFailed, match="this process closed it"):
+            await asyncio.wait_for(first, timeout=5)

@@ -105,6 +105,12 @@ class Peer:
         pieces = [body[start : start + 16384] for start in range(0, len(body), 16384)]
         self.send(self.headers(stream), *(DataFrame(stream, piece) for piece in pieces))
 
+    def stop_reading(self) -> None:
+        self._writer.transport.pause_reading()  # type: ignore[attr-defined]
+
+    def send_eof(self) -> None:
+        self._writer.write_eof()
+
     def hang_up(self) -> None:
         self._writer.close()
 
@@ -450,6 +456,33 @@ async def test_a_connection_ends_after_the_last_of_its_stream_numbers(
         peer.answer(3)
         await second
         assert await peer.sees_the_end()
+
+
+async def test_a_peer_that_stops_reading_and_closes_ends_the_request() -> None:
+    """What is not yet written cannot be written any more."""
+    async with asked(bytes(8_000_000)) as (connection, peer, asking):
+        peer.stop_reading()
+        peer.send(
+            WindowUpdateFrame(0, window_increment=2**30),
+            WindowUpdateFrame(1, window_increment=2**30),
+        )
+        await asyncio.sleep(QUIET_SECONDS)
+        peer.send_eof()
+        with pytest.raises(ConnectionBroken, match="the peer closed it"):
+            await asking
+        assert not connection.accepts_requests
+
+
+async def test_a_request_that_cannot_be_encoded_leaves_nothing_open() -> None:
+    async with asked(streams_max=2) as (connection, peer, first):
+        await peer.request()
+        with pytest.raises(UnicodeEncodeError):
+            await connection.request((("x", "\ud800"),), b"second")
+        third = asyncio.create_task(connection.request(REQUEST, b"third"))
+        assert (await peer.request())[2] == b"third"
+        peer.answer(1)
+        peer.answer(3)
+        await asyncio.gather(first, third)
 
 
 async def test_an_error_without_a_message_breaks_the_connection_too() -> None:

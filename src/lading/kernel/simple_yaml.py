@@ -7,6 +7,7 @@ text that may have another value there, or none, it raises `NotSimple`.
 import re
 from typing import Any, TypeAlias
 
+BYTES_MAX = 1024 * 1024
 LEVELS_MAX = 16
 
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9_./-]{0,99}):(?: (.+))?")
@@ -38,7 +39,7 @@ def value(content: bytes) -> Any:
 
 def _lines(content: bytes) -> Lines:
     text = content.decode(errors="replace")
-    if not text.isascii() or not text.replace("\n", "").isprintable():
+    if len(text) > BYTES_MAX or not text.isascii() or not text.replace("\n", "").isprintable():
         raise NotSimple
     found = []
     for line in text.split("\n"):

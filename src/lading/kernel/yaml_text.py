@@ -14,7 +14,7 @@ from yaml.constructor import ConstructorError, SafeConstructor
 from lading.kernel import json_values
 
 UNFOLDED_BYTES_MAX = 3 * 1024 * 1024
-"""As much as a request to the API server may have; a text without aliases is not refused."""
+"""As much as a request to the API server may have."""
 _TAG = "tag:yaml.org,2002:"
 
 

@@ -82,12 +82,15 @@ class Channel:
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
         self._address = _address(endpoint)
-        self._connection: Http2Connection | None = None
+        self._connections: list[Http2Connection] = []
+        """The last one takes new calls; one before it may still have calls in flight."""
         self._connecting = asyncio.Lock()
+        self._is_closed = False
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.end("this process closed it")
+        self._is_closed = True
+        for connection in self._connections:
+            connection.end("this process closed it")
 
     async def call(
         self,
@@ -130,9 +133,12 @@ class Channel:
 
     async def _connected(self) -> Http2Connection:
         async with self._connecting:
-            if self._connection is None or not self._connection.accepts_requests:
-                self._connection = await self._new_connection()
-            return self._connection
+            if not self._connections or not self._connections[-1].accepts_requests:
+                kept = [one for one in self._connections if not one.has_ended]
+                self._connections = [*kept, await self._new_connection()]
+            if self._is_closed:
+                self.close()
+            return self._connections[-1]
 
     async def _new_connection(self) -> Http2Connection:
         loop = asyncio.get_running_loop()
@@ -143,8 +149,8 @@ class Channel:
                     _, connection = await loop.create_unix_connection(_http2, host)
                 else:
                     _, connection = await loop.create_connection(_http2, host, port)
-        except OSError as error:
-            why = error.strerror or str(error) or "it accepts no connection"
+        except (OSError, UnicodeError) as error:  # the latter for what cannot be a host's name
+            why = getattr(error, "strerror", "") or str(error) or "it accepts no connection"
             message = f"cannot connect to {self._endpoint}: {why}"
             raise CallFailed(StatusCode.UNAVAILABLE, message) from error
         return connection
@@ -166,7 +172,7 @@ def _address(endpoint: str) -> tuple[str, int | None]:
     host, _, port = address.rpartition(":")
     if scheme == "unix" and address:
         return address, None
-    if scheme in ("", "tcp") and host and port.isdecimal():
+    if scheme in ("", "tcp") and host and port.isdecimal() and len(port) <= 5 and int(port) < 2**16:
         return host.strip("[]"), int(port)
     raise Malformed(what="endpoint", text=endpoint, reason="expected unix:///path or host:port")
 

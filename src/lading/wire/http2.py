@@ -99,6 +99,7 @@ class Http2Connection(asyncio.Protocol):
         self._encoder = Encoder()
         self._decoder = Decoder(max_header_list_size=HEADERS_BYTES_MAX)
         self._header_block: HeadersFrame | None = None  # the next frames continue it
+        self._header_data = bytearray()
         self._streams: dict[int, _Stream] = {}
         self._next_id = 1
         self._streams_max = 0  # until the peer sends its settings
@@ -113,6 +114,10 @@ class Http2Connection(asyncio.Protocol):
     @property
     def accepts_requests(self) -> bool:
         return self._broken is None and not self._is_ending
+
+    @property
+    def has_ended(self) -> bool:
+        return self._broken is not None
 
     async def request(self, headers: Headers, body: bytes) -> Response:
         """The body is not empty: a message of gRPC has a prefix."""
@@ -160,12 +165,16 @@ class Http2Connection(asyncio.Protocol):
             self.end(why if self._has_settings else f"the peer does not speak HTTP/2: {why}")
         self._notify()
 
+    def eof_received(self) -> None:
+        self.end("the peer closed it")
+
     def connection_lost(self, exc: Exception | None) -> None:
         self.end("the peer closed it" if exc is None else str(exc) or type(exc).__name__)
 
     def _open(self, headers: Headers) -> _Stream:
         if not self.accepts_requests:
             raise ConnectionBroken(self._broken or _ENDING)
+        block = self._encoder.encode(headers)
         stream = _Stream(
             id=self._next_id,
             outcome=asyncio.get_running_loop().create_future(),
@@ -174,7 +183,7 @@ class Http2Connection(asyncio.Protocol):
         self._streams[stream.id] = stream
         self._next_id += 2
         self._is_ending = self._next_id > _STREAM_ID_MAX
-        self._send(HeadersFrame(stream.id, self._encoder.encode(headers), flags=["END_HEADERS"]))
+        self._send(HeadersFrame(stream.id, block, flags=["END_HEADERS"]))
         return stream
 
     async def _send_body(self, stream: _Stream, body: bytes) -> None:
@@ -219,12 +228,13 @@ class Http2Connection(asyncio.Protocol):
                 self._take_data(frame)
             case HeadersFrame():
                 self._header_block = frame
+                self._header_data = bytearray(frame.data)
                 self._take_headers(frame, is_last="END_HEADERS" in frame.flags)
             case ContinuationFrame():
                 block = self._header_block
                 if block is None or block.stream_id != frame.stream_id:
                     raise ConnectionBroken("it continues no headers")
-                block.data += frame.data
+                self._header_data += frame.data
                 self._take_headers(block, is_last="END_HEADERS" in frame.flags)
             case RstStreamFrame():
                 self._reset(frame.stream_id, frame.error_code)
@@ -256,12 +266,12 @@ class Http2Connection(asyncio.Protocol):
 
     def _take_headers(self, frame: HeadersFrame, *, is_last: bool) -> None:
         """Those of a request that was cancelled change the table of the decoder, too."""
-        if len(frame.data) > HEADERS_BYTES_MAX:
+        if len(self._header_data) > HEADERS_BYTES_MAX:
             raise ConnectionBroken(f"headers of more than {HEADERS_BYTES_MAX} bytes")
         if not is_last:
             return
         self._header_block = None
-        headers = self._decoder.decode(frame.data, raw=True)
+        headers = self._decoder.decode(bytes(self._header_data), raw=True)
         stream = self._streams.get(frame.stream_id)
         if stream is None:
             return
