@@ -14,7 +14,6 @@ SERVERS = {"lading.servers", "lading.standalone", "cryptography", "sqlite3", "ce
 LONG_RUNNING = SERVERS | {
     "grpc",  # the library of the servers
     "aiohttp.web",  # the endpoint needs only its lowest layer
-    "yaml",  # a pod reads no kubeconfig
     "jsonpath",
     "numpy",  # only the pruner needs it, and it need not be installed
     "obstore",
@@ -33,9 +32,8 @@ PEOPLE = SERVERS | {
     "numpy",
     "prometheus_client",
     "structlog",
-    "yaml",
 }
-"""Who asks a cluster waits for no runtime, no metrics, no logs and no file."""
+"""Who asks a cluster waits for no runtime, no metrics and no logs."""
 HELP = PEOPLE - {"lading.loop"}
 """Commands that load more when they run."""
 
@@ -83,7 +81,7 @@ def _printed(code: str) -> list[str]:
         ("lading.cli.get", PEOPLE),
         ("lading.cli.pin.status", PEOPLE),
         ("lading.cli.image.ls", PEOPLE | {"lading.adapters.kube"}),
-        ("lading.cli.delete", PEOPLE - {"yaml"}),
+        ("lading.cli.delete", PEOPLE),
         ("lading.cli.prune.images", HELP),
         ("lading.cli.controller", HELP),
         ("lading.cli.agent", HELP),

@@ -1,8 +1,6 @@
 """Kubeconfig files as users have them: merged, with paths, with mistakes."""
 
 import base64
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -218,13 +216,3 @@ def test_without_any_configuration_the_error_names_the_next_step(tmp_path: Path)
         connect.find({"KUBECONFIG": str(tmp_path / "absent")})
     with pytest.raises(ConfigurationError, match="there is no such kubeconfig file"):
         connect.find({}, file=tmp_path / "absent")
-
-
-def test_a_file_as_kubectl_writes_it_needs_no_yaml_library(tmp_path: Path) -> None:
-    file = tmp_path / "config"
-    file.write_text("contexts:\n- context:\n    cluster: c\n  name: main\ncurrent-context: main\n")
-    code = (
-        "import pathlib, sys; from lading.adapters.kube import kubeconfig;"
-        f"kubeconfig.load([pathlib.Path({str(file)!r})]); sys.exit('yaml' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from lading import files
 from lading.adapters.kube import kubeconfig_entries
 from lading.adapters.kube.connection import ConfigurationError, Connection
 from lading.adapters.kube.kubeconfig_entries import KubeconfigEntry
-from lading.kernel import simple_yaml
+from lading.kernel import yaml_text
 
 DEFAULT_PATH = "~/.kube/config"
 _SECTIONS = {"clusters": "cluster", "users": "user", "contexts": "context"}
@@ -92,25 +94,14 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from error
     try:
-        document = simple_yaml.value(content)
-    except simple_yaml.NotSimple:
-        document = _yaml_value(file, content)
+        document = yaml_text.value(content)
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{file}: is not YAML: {_without_content(error)}") from error
     if document is None:
         return {}
     if not isinstance(document, dict):
         raise ConfigurationError(f"{file}: expected a mapping with clusters, users and contexts")
     return document
-
-
-def _yaml_value(file: Path, content: bytes) -> Any:
-    import yaml  # slow to load
-
-    from lading.kernel import yaml_text
-
-    try:
-        return yaml_text.value(content)
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"{file}: is not YAML: {_without_content(error)}") from error
 
 
 def _without_content(error: Exception) -> str:
