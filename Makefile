@@ -62,9 +62,10 @@ fuzz: setup ## draw new inputs for the property tests (SEED=... draws the same a
 	    --hypothesis-profile=fuzz --hypothesis-seed=$$seed $(or $(ONLY),tests) \
 	  || { echo "Draw the same inputs again: $$again"; exit 1; }
 
-check: setup ## formatting, lint, types
+check: setup ## formatting, lint, direction of imports, types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/mypy
 
 real-setup: ## install the real components into a cache (ONLY=kube,registry,... selects)
