@@ -58,7 +58,7 @@ coverage: setup ## the same tests with line coverage; about twice as long
 fuzz: setup ## draw new inputs for the property tests (SEED=... draws the same again, ONLY=PATH selects)
 	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); \
 	  again="make fuzz SEED=$$seed$(if $(ONLY), ONLY=$(ONLY))"; echo "$$again"; \
-	  $(BIN)/pytest -q -m hypothesis -p no:randomly --numprocesses auto --dist worksteal \
+	  $(BIN)/pytest -q -m 'hypothesis and not soak' -p no:randomly --numprocesses auto --dist worksteal \
 	    --hypothesis-profile=fuzz --hypothesis-seed=$$seed $(or $(ONLY),tests) \
 	  || { echo "Draw the same inputs again: $$again"; exit 1; }
 
@@ -109,7 +109,8 @@ generate: setup ## write the files that are generated; those of built-in kinds n
 	@$(BIN)/python -m lading.wire.generate
 	@$(BIN)/python -m tests.real.generate
 
-soak: setup real-setup ## races and kills on real components for longer (SECONDS=... of each; SEED=... draws the same kills again)
+soak: setup real-setup ## tests of the tests, and races and kills on real components for longer (SECONDS=... of each; SEED=... draws the same kills again)
+	@$(BIN)/pytest -q -m soak --numprocesses auto --dist worksteal
 	@LADING_RACE_SECONDS=$(or $(SECONDS),300) LADING_SOAK_SEED=$(SEED) $(BIN)/pytest tests/real -q --numprocesses $(REAL_WORKERS) -k 'no_push_is_lost or lose_nothing'
 
 bench: setup ## the measured comparisons, as ratios

@@ -44,7 +44,7 @@ async def test_no_change_is_lost_among_tasks_that_each_have_their_own_object(
     assert await LocalStateFile(path).read() == str(WRITERS).encode()
 
 
-def test_issue_17_20_no_change_is_lost_among_processes(tmp_path: Path) -> None:
+def test_no_change_is_lost_among_processes(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     command = [sys.executable, "-c", _ADD_ONE, str(path), str(WRITERS)]
     processes = [subprocess.Popen(command) for _ in range(2)]

@@ -51,7 +51,7 @@ def test_no_section_is_about_a_command_that_is_gone() -> None:
 
 
 @pytest.mark.parametrize("page", ["recovering-disk-space.md", "differences.md", "pinned-images.md"])
-def test_issue_17_27_a_page_names_only_commands_and_options_that_exist(page: str) -> None:
+def test_a_page_names_only_commands_and_options_that_exist(page: str) -> None:
     text = (PAGE.parent / page).read_text(encoding="utf-8")
     named = re.findall(r"(?:`|^ +(?:[^`\n]*\| )?)(lading [a-z][^`\n]*)", text, flags=re.MULTILINE)
     assert named

@@ -15,7 +15,7 @@ def show_on_terminal(monkeypatch: pytest.MonkeyPatch, *texts: str, kind: str = "
         screen.show(text)
 
 
-def test_issue_17_25_a_terminal_is_redrawn_in_place(
+def test_a_terminal_is_redrawn_in_place(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     show_on_terminal(monkeypatch, "a\nb\n", "a\nb\n", "c\n")

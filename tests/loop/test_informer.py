@@ -282,7 +282,7 @@ def test_two_reflectors_do_not_move_in_step() -> None:
     assert all(delay <= 60 for delay in first + second)
 
 
-async def test_issue_17_1_a_server_that_was_restored_from_a_backup_is_followed(
+async def test_a_server_that_was_restored_from_a_backup_is_followed(
     running: Informer[ConfigMap], clock: VirtualClock, link: Link, kube: KubeClient
 ) -> None:
     """Its revisions begin again below ours; none of its events may be passed over."""
@@ -301,7 +301,7 @@ async def test_issue_17_1_a_server_that_was_restored_from_a_backup_is_followed(
         assert value(running.get(build.key("a"))) == "2"
 
 
-async def test_issue_17_1_a_watch_that_goes_back_is_followed_by_a_new_list(
+async def test_a_watch_that_goes_back_is_followed_by_a_new_list(
     running: Informer[ConfigMap], clock: VirtualClock, link: Link, kube: KubeClient
 ) -> None:
     await build.create(kube, "a", value="1")
@@ -314,7 +314,7 @@ async def test_issue_17_1_a_watch_that_goes_back_is_followed_by_a_new_list(
     assert value(running.get(build.key("a"))) == "1"
 
 
-def test_issue_17_1_a_revision_that_comes_again_with_other_content_is_taken() -> None:
+def test_a_revision_that_comes_again_with_other_content_is_taken() -> None:
     config_maps, seen = Informer(CONFIG_MAPS), Changes()
     config_maps.add_handler(lambda old, new: seen.append((value(old), value(new))))
     for content in ("1", "1", "2"):

@@ -126,7 +126,7 @@ def test_colours_are_for_terminals_that_want_them(
     assert ("\x1b[" in stream.getvalue()) == coloured
 
 
-def test_issue_17_26_a_person_reads_warnings_as_sentences(stream: io.StringIO) -> None:
+def test_a_person_reads_warnings_as_sentences(stream: io.StringIO) -> None:
     logs.configure_for_person(silent="lading.pinned_images", stream=stream)
     structlog.get_logger("lading.wiring").warning("registry configuration", problem="no such file")
     structlog.get_logger("lading.wiring").info("not shown")

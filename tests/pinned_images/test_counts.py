@@ -83,7 +83,7 @@ async def test_a_set_made_again_is_never_ready_for_images_that_no_node_has(
     assert image("new") in cluster.pinned(NODE)
 
 
-async def test_issue_17_2_a_node_with_more_sets_than_its_status_can_list_is_counted_for_all(
+async def test_a_node_with_more_sets_than_its_status_can_list_is_counted_for_all(
     cluster: WholeCluster,
 ) -> None:
     expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [NODE]}

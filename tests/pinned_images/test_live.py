@@ -53,7 +53,7 @@ def answer(state: str = "Pulling", *, generation: int = 2, name: str = "s") -> d
     return {"n": found}
 
 
-def test_issue_17_5_a_row_has_the_bytes_the_rate_and_the_end_of_its_agent() -> None:
+def test_a_row_has_the_bytes_the_rate_and_the_end_of_its_agent() -> None:
     (found,) = live.with_progress([row()], answer())
     assert (found.present, found.images, found.attempt) == (2, 4, 3)
     assert (found.bytes_done, found.bytes_total, found.missing_bytes) == (

@@ -17,7 +17,7 @@ def resolution(**layers: int) -> Resolution:
     return Resolution(manifest="", layers=tuple(Layer(name, size) for name, size in layers.items()))
 
 
-def test_issue_17_25_an_edit_shows_what_it_adds_and_frees() -> None:
+def test_an_edit_shows_what_it_adds_and_frees() -> None:
     (found,) = set_diff.diffs([set_of("s", images=(A, B))], [set_of("s", images=(B, C))])
     assert (found.name, found.is_new) == ("s", False)
     assert (found.added, found.freed) == ((PinnedFor(C),), (PinnedFor(A),))

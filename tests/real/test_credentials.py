@@ -221,7 +221,7 @@ async def test_a_server_address_without_a_scheme_fails_the_pull(
 
 
 @pytest.mark.parametrize("running", [CONTAINERD[0], *CRIO], indirect=True)
-async def test_issue_17_16_a_403_without_words_of_the_protocol_is_a_refusal(
+async def test_a_403_without_words_of_the_protocol_is_a_refusal(
     running: runtime.Runtime,
 ) -> None:
     """As a proxy answers; then the next credential is tried."""

@@ -20,7 +20,7 @@ LOOKS = 20
 """While the registry is away; each takes 0.1 s or more."""
 
 
-async def test_issue_17_1_a_server_that_is_restored_from_a_backup_is_followed(
+async def test_a_server_that_is_restored_from_a_backup_is_followed(
     registry_3_1: registry.Registry, tmp_path: Path
 ) -> None:
     with sandbox.sandbox() as place:

@@ -59,7 +59,7 @@ async def test_pins_of_crio_are_still_in_force(registry_3_1: registry.Registry) 
 
 
 @pytest.mark.components("cri-o", "registry")
-async def test_issue_17_12_an_unpin_on_crio_outlives_a_reload_that_failed(
+async def test_an_unpin_on_crio_outlives_a_reload_that_failed(
     registry_3_1: registry.Registry,
 ) -> None:
     """And another list in force beside ours is followed."""

@@ -241,7 +241,7 @@ def beside_a_kubelet(
     return on_the_loop(reconciler, clock)
 
 
-async def test_issue_17_21_images_for_classes_are_counted_where_handlers_are_ignored(
+async def test_images_for_classes_are_counted_where_handlers_are_ignored(
     stand: Stand,
 ) -> None:
     tag = await stand.publisher.index("app:1", TWO_PLATFORMS)

@@ -38,7 +38,7 @@ async def test_no_temporary_file_stays_in_the_folder_of_the_state_file(stand: St
     assert (await stand.state.load()).digest_pulls == (PULL,)
 
 
-async def test_issue_17_20_writers_at_the_same_time_lose_nothing_of_each_other(
+async def test_writers_at_the_same_time_lose_nothing_of_each_other(
     stand: Stand,
 ) -> None:
     pulls = [replace(PULL, reference=f"registry.example/a:{number}") for number in range(20)]

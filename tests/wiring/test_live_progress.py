@@ -63,7 +63,7 @@ def pods(*items: dict[str, object]) -> dict[str, object]:
     return {PODS: {"metadata": {}, "items": list(items)}}
 
 
-async def test_issue_17_5_agents_are_asked_over_pods_proxy() -> None:
+async def test_agents_are_asked_over_pods_proxy() -> None:
     server = Answers({**pods(pod("a"), pod("b", "Pending")), page("a"): ANSWER})
     assert set(await LiveProgress(KubeClient(server)).progress(["a", "b", "c"])) == {"a"}
     assert server.asked == [PODS, page("a")]
@@ -106,7 +106,7 @@ async def test_an_agent_is_asked_what_garbage_collection_would_take() -> None:
     assert await agents.collection("b") is None
 
 
-async def test_issue_17_5_the_agents_of_lading_up_answer(tmp_path: Path) -> None:
+async def test_the_agents_of_lading_up_answer(tmp_path: Path) -> None:
     options = ClusterOptions(data=tmp_path, nodes=(NodeDescription(name="a"),))
     async with cluster.open_cluster(options, SystemClock()) as made, asyncio.TaskGroup() as group:
         running = group.create_task(made.run())

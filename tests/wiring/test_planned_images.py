@@ -24,7 +24,7 @@ def images(served: ServedRegistry, tmp_path: Path) -> PlannedImages:
     )
 
 
-async def test_issue_17_3_an_image_that_was_there_once_is_asked_for_again(
+async def test_an_image_that_was_there_once_is_asked_for_again(
     served: ServedRegistry, tmp_path: Path
 ) -> None:
     key = ImageKey(await served.push("app:v1"))

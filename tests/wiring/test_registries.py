@@ -70,7 +70,7 @@ def mirrored(folder: Path, configuration: str) -> Routing:
     return HostsFolders((folder,), pytest.fail)
 
 
-async def test_issue_17_17_a_bad_certificate_does_not_stop_the_runtimes_own_attempt(
+async def test_a_bad_certificate_does_not_stop_the_runtimes_own_attempt(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "certs.d" / "registry.example.com"
@@ -84,7 +84,7 @@ async def test_issue_17_17_a_bad_certificate_does_not_stop_the_runtimes_own_atte
     assert found.server_address == "https://registry.example.com"
 
 
-async def test_issue_17_17_a_mirror_with_a_bad_certificate_is_passed_over_and_reported(
+async def test_a_mirror_with_a_bad_certificate_is_passed_over_and_reported(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "certs.d" / "mirror.example.com"
@@ -102,7 +102,7 @@ async def test_issue_17_17_a_mirror_with_a_bad_certificate_is_passed_over_and_re
     assert "mirror mirror.example.com is not asked" in reported[0]
 
 
-def test_issue_17_15_a_changed_registries_conf_is_read_again(tmp_path: Path) -> None:
+def test_a_changed_registries_conf_is_read_again(tmp_path: Path) -> None:
     routing = HostRouting(tmp_path)
     folder = tmp_path / "etc/containers"
     assert hosts_of(routing) == ["registry.example.com"]

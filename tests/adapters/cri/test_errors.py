@@ -76,7 +76,7 @@ def test_words_and_codes_become_kinds(
         ),
     ],
 )
-def test_issue_17_16_a_403_is_a_refusal_like_a_401(message: str) -> None:
+def test_a_403_is_a_refusal_like_a_401(message: str) -> None:
     error = CallFailed(UNKNOWN, message)
     translated = errors.translated(error, call="PullImage", image="r.io/a:v1")
     assert type(translated) is cri.Unauthorized

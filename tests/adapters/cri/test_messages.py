@@ -17,9 +17,7 @@ MANIFEST = "r.io/a@sha256:" + 64 * "0"
     ],
     ids=["the name that is pulled", "a name for which we chose the manifest"],
 )
-def test_issue_17_22_a_pull_names_the_image_as_a_person_wrote_it(
-    spec: ImageSpec, specified: str
-) -> None:
+def test_a_pull_names_the_image_as_a_person_wrote_it(spec: ImageSpec, specified: str) -> None:
     request = messages.pull_request(spec, None)
     assert request.image.image == spec.image
     assert request.image.user_specified_image == specified

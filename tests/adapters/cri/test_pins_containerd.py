@@ -125,7 +125,7 @@ async def test_pins_that_are_cut_off_leave_the_old_images_of_a_set_or_the_new_on
         assert any({pin.image_id for pin in each} <= pinned for each in (old, new))
 
 
-async def test_issue_17_12_an_unpin_that_containerd_has_not_taken_stays_recorded(
+async def test_an_unpin_that_containerd_has_not_taken_stays_recorded(
     channel: Channel, runtime: EmbeddedRuntime, registry: MemoryRegistry
 ) -> None:
     """Also for another process, to which the labels are all there is."""
@@ -145,7 +145,7 @@ async def test_issue_17_12_an_unpin_that_containerd_has_not_taken_stays_recorded
     assert await pinned_ids(runtime) == set()
 
 
-async def test_issue_17_12_an_unpin_that_is_taken_back_is_a_pin_again(
+async def test_an_unpin_that_is_taken_back_is_a_pin_again(
     channel: Channel, runtime: EmbeddedRuntime, registry: MemoryRegistry
 ) -> None:
     late = LateRuntime(channel)
@@ -159,7 +159,7 @@ async def test_issue_17_12_an_unpin_that_is_taken_back_is_a_pin_again(
     assert await held.recorded() == (RecordedPin(pin=pin, effective=True),)
 
 
-async def test_issue_17_12_an_image_that_another_party_pins_by_its_tag_is_let_go_all_the_same(
+async def test_an_image_that_another_party_pins_by_its_tag_is_let_go_all_the_same(
     pins: ContainerdPins, channel: Channel, runtime: EmbeddedRuntime, registry: MemoryRegistry
 ) -> None:
     pin = await pulled(runtime, registry, "r.io/a", "blue")

@@ -268,16 +268,14 @@ async def test_a_release_that_needs_a_restart_is_refused(
         await pins.write([])
 
 
-async def test_issue_17_11_a_drop_in_that_is_not_utf_8_is_named(
-    pins: CrioPins, folder: Path
-) -> None:
+async def test_a_drop_in_that_is_not_utf_8_is_named(pins: CrioPins, folder: Path) -> None:
     (folder / crio_config.OUR_FILE).write_bytes(b"\xff\xfe")
     refusal = await pins.cannot_pin()
     assert refusal is not None
     assert f"{folder / crio_config.OUR_FILE} exists and was not written by Lading" in str(refusal)
 
 
-async def test_issue_17_11_a_damaged_drop_in_of_ours_is_written_anew(
+async def test_a_damaged_drop_in_of_ours_is_written_anew(
     crio: Crio, registry: MemoryRegistry, pins: CrioPins, folder: Path
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "s")
@@ -286,7 +284,7 @@ async def test_issue_17_11_a_damaged_drop_in_of_ours_is_written_anew(
     assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
 
 
-async def test_issue_17_12_an_unpin_is_repeated_when_the_reload_failed(
+async def test_an_unpin_is_repeated_when_the_reload_failed(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     kept, freed = [await pulled(crio, registry, f"r.io/{name}", "s") for name in ("a", "b")]
@@ -305,7 +303,7 @@ async def test_issue_17_12_an_unpin_is_repeated_when_the_reload_failed(
     assert await pinned_ids(crio) == {kept.image_id}
 
 
-async def test_issue_17_12_the_last_unpin_is_repeated_too(
+async def test_the_last_unpin_is_repeated_too(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "s")
@@ -319,7 +317,7 @@ async def test_issue_17_12_the_last_unpin_is_repeated_too(
     assert (await pins.recorded(), await pinned_ids(crio), files_in(folder)) == ((), set(), {})
 
 
-async def test_issue_17_12_an_unpin_that_crio_does_not_take_is_an_error(
+async def test_an_unpin_that_crio_does_not_take_is_an_error(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as a reload that stops at another option of the configuration."""
@@ -332,7 +330,7 @@ async def test_issue_17_12_an_unpin_that_crio_does_not_take_is_an_error(
     assert await pins.recorded() == (RecordedPin(pin=pin, effective=True, released=True),)
 
 
-async def test_issue_17_12_what_another_list_pins_too_is_let_go_all_the_same(
+async def test_what_another_list_pins_too_is_let_go_all_the_same(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "s")
@@ -344,7 +342,7 @@ async def test_issue_17_12_what_another_list_pins_too_is_let_go_all_the_same(
     assert await pinned_ids(crio) == {pin.image_id}
 
 
-async def test_issue_17_12_the_unpin_of_an_image_that_has_gone_is_repeated(
+async def test_the_unpin_of_an_image_that_has_gone_is_repeated(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     """It may be pulled again, and CRI-O would still pin its name."""
@@ -360,7 +358,7 @@ async def test_issue_17_12_the_unpin_of_an_image_that_has_gone_is_repeated(
     assert files_in(folder) == {}
 
 
-async def test_issue_17_13_the_drop_in_itself_records_what_is_ours(
+async def test_the_drop_in_itself_records_what_is_ours(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     (folder / "10-theirs").write_text('[crio.image]\npinned_images = ["r.io/theirs"]\n')
@@ -373,7 +371,7 @@ async def test_issue_17_13_the_drop_in_itself_records_what_is_ours(
     assert await pinned_ids(crio) == set()
 
 
-async def test_issue_17_13_pins_without_their_records_are_outdated_and_go(
+async def test_pins_without_their_records_are_outdated_and_go(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "blue")
@@ -388,7 +386,7 @@ async def test_issue_17_13_pins_without_their_records_are_outdated_and_go(
     assert await pinned_ids(crio) == set()
 
 
-async def test_issue_17_13_everything_can_be_taken_back_beside_another_manager(
+async def test_everything_can_be_taken_back_beside_another_manager(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "blue")
@@ -415,7 +413,7 @@ async def test_a_file_of_ours_in_name_only_is_left_alone(pins: CrioPins, folder:
     ],
     ids=["a first list", "one more", "an empty list", "no list"],
 )
-async def test_issue_17_14_a_later_edit_of_another_list_is_followed(
+async def test_a_later_edit_of_another_list_is_followed(
     pins: CrioPins,
     crio: Crio,
     registry: MemoryRegistry,
@@ -435,7 +433,7 @@ async def test_issue_17_14_a_later_edit_of_another_list_is_followed(
     assert written(folder) == [pin.image, *(after or ())]
 
 
-async def test_issue_17_14_a_later_edit_of_another_list_is_put_in_force(
+async def test_a_later_edit_of_another_list_is_put_in_force(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     ours = await pulled(crio, registry, "r.io/a", "blue")
@@ -461,7 +459,7 @@ async def test_issue_17_14_a_later_edit_of_another_list_is_put_in_force(
         pytest.param({"10-a": ["a"], "20/z": ["inner"]}, ["inner"], id="a folder may be the last"),
     ],
 )
-async def test_issue_17_14_the_list_in_force_without_ours_is_kept(
+async def test_the_list_in_force_without_ours_is_kept(
     pins: CrioPins,
     crio: Crio,
     registry: MemoryRegistry,
@@ -477,7 +475,7 @@ async def test_issue_17_14_the_list_in_force_without_ours_is_kept(
     assert sorted(written(folder)) == sorted([pin.image, *kept])
 
 
-async def test_issue_17_14_a_tag_that_another_list_gave_up_is_not_kept_as_ours(
+async def test_a_tag_that_another_list_gave_up_is_not_kept_as_ours(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "blue")

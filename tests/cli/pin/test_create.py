@@ -30,7 +30,7 @@ async def created(*words: str, text: str | None = None) -> CommandResult:
     return await lading("pin", "create", "mine", *words, text=text)
 
 
-async def test_issue_17_24_a_set_comes_from_arguments_a_list_and_manifests(
+async def test_a_set_comes_from_arguments_a_list_and_manifests(
     served: ServedRegistry, tmp_path: Path
 ) -> None:
     wanted = [await served.push(f"app{number}:v1") for number in range(3)]
@@ -52,7 +52,7 @@ async def test_issue_17_24_a_set_comes_from_arguments_a_list_and_manifests(
     assert (made["kind"], made["metadata"]["name"]) == ("PinnedImageSet", "mine")
 
 
-async def test_issue_17_24_an_image_that_is_not_resolved_ends_the_command(
+async def test_an_image_that_is_not_resolved_ends_the_command(
     served: ServedRegistry,
 ) -> None:
     await served.push("app:v1")
@@ -62,7 +62,7 @@ async def test_issue_17_24_an_image_that_is_not_resolved_ends_the_command(
     assert "1 image could not be resolved; no set is made" in found.errors
 
 
-async def test_issue_17_24_more_than_500_images_become_several_sets() -> None:
+async def test_more_than_500_images_become_several_sets() -> None:
     names = "".join(f"example.com/app@sha256:{number:064x}\n" for number in range(501))
     found = await created("-f", "-", text=names + names)
     assert found.code == 0, found.errors
@@ -72,7 +72,7 @@ async def test_issue_17_24_more_than_500_images_become_several_sets() -> None:
     assert [one["metadata"]["name"] for one in as_json["items"]] == ["mine", "mine-2"]
 
 
-async def test_issue_17_24_a_release_brings_its_images(served: ServedRegistry) -> None:
+async def test_a_release_brings_its_images(served: ServedRegistry) -> None:
     etcd = f"quay.io/openshift/etcd@{DIGEST}"
     stream = {
         "kind": "ImageStream",
@@ -108,7 +108,7 @@ async def run_pod(kube: KubeClient, namespace: str, name: str, image_id: str) ->
     await kube.patch(PODS, name, {"status": status}, namespace=namespace, subresource="status")
 
 
-async def test_issue_17_24_the_pods_of_a_cluster_count_by_the_digests_that_run(
+async def test_the_pods_of_a_cluster_count_by_the_digests_that_run(
     tmp_path: Path,
 ) -> None:
     async with api_server.serve(tmp_path / "api", SystemClock(), port=0) as api:

@@ -29,7 +29,7 @@ async def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
         yield api
 
 
-async def test_issue_17_25_a_diff_shows_images_and_bytes(
+async def test_a_diff_shows_images_and_bytes(
     cluster: ApiServer, served: ServedRegistry, tmp_path: Path
 ) -> None:
     base = {"base": b"0" * 1000}

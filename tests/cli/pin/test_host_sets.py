@@ -63,7 +63,7 @@ async def host(served: ServedRegistry, tmp_path: Path) -> AsyncIterator[PinnedHo
         yield PinnedHost(endpoint, runtime, own, shared, tmp_path / "host")
 
 
-async def test_issue_17_28_the_sets_of_a_host_are_listed(host: PinnedHost) -> None:
+async def test_the_sets_of_a_host_are_listed(host: PinnedHost) -> None:
     result = await host.run("get", "pis")
     assert [line.split() for line in result.output.splitlines()] == [
         ["NAME", "PINS", "EFFECTIVE"],
@@ -76,7 +76,7 @@ async def test_issue_17_28_the_sets_of_a_host_are_listed(host: PinnedHost) -> No
     assert image == {"name": host.shared}
 
 
-async def test_issue_17_28_one_set_of_a_host_is_removed_alone(host: PinnedHost) -> None:
+async def test_one_set_of_a_host_is_removed_alone(host: PinnedHost) -> None:
     result = await host.delete("pis", "one")
     assert (result.code, result.output) == (0, "pinnedimageset/one deleted\n")
     assert await host.pinned() == {host.shared}

@@ -19,7 +19,7 @@ def owned(state_dir: Path, command: str) -> AbstractContextManager[None]:
     return host_state.owned(state_dir, ENDPOINT, command)
 
 
-def test_issue_17_15_two_commands_do_not_change_the_pins_of_a_machine_together(
+def test_two_commands_do_not_change_the_pins_of_a_machine_together(
     tmp_path: Path,
 ) -> None:
     refused = pytest.raises(RefusedByGuard, match="`lading apply` owns the pins of this machine")
@@ -29,7 +29,7 @@ def test_issue_17_15_two_commands_do_not_change_the_pins_of_a_machine_together(
         pass
 
 
-def test_issue_17_15_an_owner_that_was_killed_owns_nothing(tmp_path: Path) -> None:
+def test_an_owner_that_was_killed_owns_nothing(tmp_path: Path) -> None:
     child = os.fork()
     if child == 0:
         with ownership.owning(tmp_path, "the agent of node worker-1"):
@@ -39,7 +39,7 @@ def test_issue_17_15_an_owner_that_was_killed_owns_nothing(tmp_path: Path) -> No
         pass
 
 
-def test_issue_17_15_a_node_of_lading_up_belongs_to_its_agent(tmp_path: Path) -> None:
+def test_a_node_of_lading_up_belongs_to_its_agent(tmp_path: Path) -> None:
     """Its state directory is not that of this machine."""
     node = tmp_path / "nodes" / "node-1"
     endpoint = f"unix://{node}/runtime.sock"

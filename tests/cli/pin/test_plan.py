@@ -141,7 +141,7 @@ async def test_a_plan_can_be_read_by_a_program(host: HostUnderTest) -> None:
     assert plan["freeBytes"] - plan["diskBytes"] == plan["freeAfterBytes"]
 
 
-async def test_issue_17_3_a_plan_fails_for_an_image_that_does_not_exist(
+async def test_a_plan_fails_for_an_image_that_does_not_exist(
     host: HostUnderTest,
 ) -> None:
     missing = host.images[0].split("@")[0] + "@sha256:" + "0" * 64
@@ -155,7 +155,7 @@ async def test_issue_17_3_a_plan_fails_for_an_image_that_does_not_exist(
     assert error == "Error: 1 image cannot be pulled"
 
 
-async def test_issue_17_3_a_plan_asks_the_registry_again_for_what_it_knew(
+async def test_a_plan_asks_the_registry_again_for_what_it_knew(
     host: HostUnderTest,
 ) -> None:
     file = host.set_file(host.images[0])
@@ -278,7 +278,7 @@ async def test_a_pull_secret_needs_a_cluster(host: HostUnderTest) -> None:
     assert "REGISTRY_AUTH_FILE" in result.output
 
 
-async def test_issue_17_15_an_apply_beside_an_agent_is_refused_and_names_the_owner(
+async def test_an_apply_beside_an_agent_is_refused_and_names_the_owner(
     host: HostUnderTest,
 ) -> None:
     with ownership.owning(host.state_dir, "the agent of node worker-1"):
@@ -289,7 +289,7 @@ async def test_issue_17_15_an_apply_beside_an_agent_is_refused_and_names_the_own
     assert (await applied(host)).code == 0, "the agent has ended"
 
 
-async def test_issue_17_13_apply_and_the_clean_up_of_the_agent_agree(host: HostUnderTest) -> None:
+async def test_apply_and_the_clean_up_of_the_agent_agree(host: HostUnderTest) -> None:
     """For any user, with any home directory."""
     await applied(host)
     place = (*host.place_of("apply"), "--node-name", "worker-1")

@@ -166,7 +166,7 @@ async def test_a_registry_is_asked_once_for_all_nodes(
 
 
 @pytest.mark.parametrize(("status", "reason"), [(404, "ImageNotFound"), (401, "Unauthorized")])
-async def test_issue_17_3_a_plan_names_the_image_and_why_it_cannot_be_pulled(
+async def test_a_plan_names_the_image_and_why_it_cannot_be_pulled(
     running: StandaloneCluster, tmp_path: Path, status: int, reason: str
 ) -> None:
     async def refuse(request: web.Request) -> web.Response:
@@ -184,7 +184,7 @@ async def test_issue_17_3_a_plan_names_the_image_and_why_it_cannot_be_pulled(
         assert (failure["image"], failure["reason"]) == (image, reason)
 
 
-async def test_issue_17_3_a_plan_fails_when_a_registry_is_down(
+async def test_a_plan_fails_when_a_registry_is_down(
     running: StandaloneCluster, tmp_path: Path
 ) -> None:
     image = f"127.0.0.1:1/app@sha256:{'0' * 64}"
@@ -194,7 +194,7 @@ async def test_issue_17_3_a_plan_fails_when_a_registry_is_down(
     assert json.loads(found.data.output)[0]["unavailable"][0]["reason"] == "Unavailable"
 
 
-async def test_issue_17_3_a_plan_fails_when_the_free_space_is_unknown(
+async def test_a_plan_fails_when_the_free_space_is_unknown(
     running: StandaloneCluster, tmp_path: Path
 ) -> None:
     labels = {"node-role.kubernetes.io/worker": "", "without": "kubelet"}
@@ -212,7 +212,7 @@ async def test_issue_17_3_a_plan_fails_when_the_free_space_is_unknown(
     assert node["freeUnknown"]
 
 
-async def test_issue_17_26_a_new_pool_is_planned_with_its_set(
+async def test_a_new_pool_is_planned_with_its_set(
     running: StandaloneCluster, tmp_path: Path
 ) -> None:
     labels = {"metadata": {"labels": {"infra": "yes"}}}
@@ -228,7 +228,7 @@ async def test_issue_17_26_a_new_pool_is_planned_with_its_set(
     assert (node["node"], node["sets"]) == ("large", ["infra-only"])
 
 
-async def test_issue_17_26_a_plan_tells_what_the_file_adds_from_what_is_there(
+async def test_a_plan_tells_what_the_file_adds_from_what_is_there(
     running: StandaloneCluster, tmp_path: Path
 ) -> None:
     existing, added = await push(running, "existing"), await push(running, "added")

@@ -33,13 +33,13 @@ def test_a_ready_set_is_ready() -> None:
     assert judged(condition("Ready", "True"), NOT_DEGRADED).ready == ("s",)
 
 
-def test_issue_17_25_a_ready_set_that_is_being_deleted_has_failed() -> None:
+def test_a_ready_set_that_is_being_deleted_has_failed() -> None:
     deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     found = judged(condition("Ready", "True"), NOT_DEGRADED, metadata=deleted)
     assert (found.ready, found.failed) == ((), ("s: there is no PinnedImageSet of this name",))
 
 
-def test_issue_17_25_ready_of_an_earlier_generation_does_not_count() -> None:
+def test_ready_of_an_earlier_generation_does_not_count() -> None:
     found = judged(condition("Ready", "True", observedGeneration=1), NOT_DEGRADED)
     assert (found.ready, found.failed) == ((), ())
     assert "has not observed the newest generation yet" in found.pending[0]

@@ -90,7 +90,7 @@ async def test_an_error_that_is_over_no_longer_hides_the_progress(api: KubeClien
     assert row.detail == "1 of 4 images are on the node"
 
 
-async def test_issue_17_4_a_retry_that_runs_is_shown_with_the_last_error(api: KubeClient) -> None:
+async def test_a_retry_that_runs_is_shown_with_the_last_error(api: KubeClient) -> None:
     counts = {"imageCount": 4, "presentImageCount": 1, "pullingImageCount": 1, "pullAttempt": 3}
     row = await row_of(api, {**WITH_ERROR, **counts}, degraded=True)
     assert (row.state, row.last_error) == ("Pulling", "there was no room")
@@ -99,7 +99,7 @@ async def test_issue_17_4_a_retry_that_runs_is_shown_with_the_last_error(api: Ku
     assert "s on n: attempt 3 runs; last error: there was no room" in shown
 
 
-async def test_issue_17_4_a_failed_set_shows_its_next_try(api: KubeClient) -> None:
+async def test_a_failed_set_shows_its_next_try(api: KubeClient) -> None:
     waiting = {"pullAttempt": 3, "nextPullTime": "2026-01-01T00:05:00Z"}
     error = {"lastFailedGenerationErrors": ["there was no room. Free some."]}
     row = await row_of(api, {**WITH_ERROR, **error, **waiting}, degraded=True)
@@ -197,7 +197,7 @@ async def make_pool(api: KubeClient) -> None:
     await api.create(MACHINE_CONFIG_POOLS, body)
 
 
-async def test_issue_17_25_status_names_every_node_that_is_silent(api: KubeClient) -> None:
+async def test_status_names_every_node_that_is_silent(api: KubeClient) -> None:
     await make_set(api, observedGeneration=1, nodeCount=3)
     await make_pool(api)
     for name in ("m", "n", "o"):
@@ -214,7 +214,7 @@ async def test_issue_17_25_status_names_every_node_that_is_silent(api: KubeClien
     assert found[0].detail == "the node does not report this set yet; check that its agent runs"
 
 
-async def test_issue_17_25_status_shows_the_sets_and_nodes_that_are_named(api: KubeClient) -> None:
+async def test_status_shows_the_sets_and_nodes_that_are_named(api: KubeClient) -> None:
     await make_set(api)
     await make_pool(api)
     for name in ("m", "o"):
@@ -233,7 +233,7 @@ def row(**fields: Any) -> Row:
     return Row(**(defaults | fields))
 
 
-def test_issue_17_25_status_fits_80_columns() -> None:
+def test_status_fits_80_columns() -> None:
     long = row(
         node="ip-10-0-134-12.eu-west-1.compute.internal",
         set="images-of-the-next-upgrade-of-the-whole-fleet",
@@ -253,7 +253,7 @@ def test_what_several_nodes_report_alike_is_explained_once() -> None:
     assert explained == "s on n0, n1, n2, n3, n4 and 2 more: why"
 
 
-def test_issue_17_25_nodes_with_the_same_error_and_other_times_are_explained_once() -> None:
+def test_nodes_with_the_same_error_and_other_times_are_explained_once() -> None:
     def failed(node: str, attempt: int, minute: int) -> Row:
         at = f"2026-01-01T00:{minute:02}:00Z"
         detail = f"no room; attempt {attempt} at {at}"
@@ -273,7 +273,7 @@ def test_issue_17_25_nodes_with_the_same_error_and_other_times_are_explained_onc
     assert explained == "s on n0: no room; attempt 3 at 2026-01-01T00:07:00Z"
 
 
-def test_issue_17_25_exit_status_fails_unless_everything_is_pinned() -> None:
+def test_exit_status_fails_unless_everything_is_pinned() -> None:
     status.require_pinned([row(), row()])
     with pytest.raises(click.ClickException, match="1 of 2 rows are not Pinned"):
         status.require_pinned([row(), row(state=RowState.NO_NODES)])
@@ -297,7 +297,7 @@ async def show(api: KubeClient, **options: bool) -> None:
     await status._status(cast(Target, ClusterOf(api)), rows.ALL, **asked)
 
 
-async def test_issue_17_25_the_option_exit_status_fails_what_is_only_shown_without_it(
+async def test_the_option_exit_status_fails_what_is_only_shown_without_it(
     api: KubeClient,
 ) -> None:
     await report(api, {"desiredGeneration": 1}, degraded=False)
@@ -307,7 +307,7 @@ async def test_issue_17_25_the_option_exit_status_fails_what_is_only_shown_witho
         await show(api, exit_status=True)
 
 
-async def test_issue_17_25_a_watch_ends_when_everything_is_pinned(
+async def test_a_watch_ends_when_everything_is_pinned(
     api: KubeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(status, "WATCH_SECONDS", 0.01)
@@ -323,7 +323,7 @@ async def test_issue_17_25_a_watch_ends_when_everything_is_pinned(
     await asyncio.wait_for(watching, 10)
 
 
-def test_issue_17_5_the_table_has_rate_and_time_left_while_bytes_arrive() -> None:
+def test_the_table_has_rate_and_time_left_while_bytes_arrive() -> None:
     mib = 1024 * 1024
     still = Row(
         node="n",

@@ -52,7 +52,7 @@ async def served_api(tmp_path: Path) -> AsyncIterator[ApiUnderTest]:
         yield ApiUnderTest(kube, api.kubeconfig)
 
 
-async def test_issue_17_25_wait_ends_with_0_when_the_set_becomes_ready(
+async def test_wait_ends_with_0_when_the_set_becomes_ready(
     served_api: ApiUnderTest,
 ) -> None:
     await served_api.make_set()
@@ -65,7 +65,7 @@ async def test_issue_17_25_wait_ends_with_0_when_the_set_becomes_ready(
     assert (result.code, result.output) == (0, "pinnedimageset/s is ready\n")
 
 
-async def test_issue_17_25_wait_ends_with_1_and_the_reasons(served_api: ApiUnderTest) -> None:
+async def test_wait_ends_with_1_and_the_reasons(served_api: ApiUnderTest) -> None:
     await served_api.make_set()
     failures = [{"node": "n", "message": "there was no room"}]
     await served_api.report("Degraded", "True", "NodesDegraded", "1 node", failures=failures)
@@ -74,7 +74,7 @@ async def test_issue_17_25_wait_ends_with_1_and_the_reasons(served_api: ApiUnder
     assert "s: n: there was no room" in result.errors
 
 
-async def test_issue_17_25_wait_ends_with_124_when_the_time_is_over(
+async def test_wait_ends_with_124_when_the_time_is_over(
     served_api: ApiUnderTest,
 ) -> None:
     await served_api.make_set()

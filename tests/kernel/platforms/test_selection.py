@@ -53,9 +53,7 @@ def test_two_spellings_of_one_platform_become_equal(spelling: str, normal: str) 
     ("machine", "image"),
     [("armv7l", "linux/arm/v7"), ("armv6l", "linux/arm/v6"), ("i686", "linux/386")],
 )
-def test_issue_17_18_the_kernels_name_of_a_machine_finds_its_image(
-    machine: str, image: str
-) -> None:
+def test_the_kernels_name_of_a_machine_finds_its_image(machine: str, image: str) -> None:
     offered = entries("linux/amd64", "linux/arm64", "linux/arm/v6", "linux/arm/v7", "linux/386")
     assert chosen_name(offered, f"linux/{machine}") == image
 

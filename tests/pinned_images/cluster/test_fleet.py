@@ -275,7 +275,7 @@ async def test_facts_never_mix_a_new_generation_with_counts_of_the_old_one(
     await first
 
 
-async def test_issue_17_2_a_claim_that_only_the_annotation_has_is_counted_at_once() -> None:
+async def test_a_claim_that_only_the_annotation_has_is_counted_at_once() -> None:
     caches = empty_caches()
     fleet = Fleet(caches)
     caches.sets.put(image_set("s"))
@@ -292,7 +292,7 @@ async def test_issue_17_2_a_claim_that_only_the_annotation_has_is_counted_at_onc
     assert fleet.set_counts("s").ready_node_count == 1
 
 
-async def test_issue_17_1_a_report_that_takes_the_place_of_an_earlier_nodes_is_counted() -> None:
+async def test_a_report_that_takes_the_place_of_an_earlier_nodes_is_counted() -> None:
     """A list may show only the second of the two, with the same claims."""
     caches = empty_caches()
     fleet = Fleet(caches)
@@ -315,7 +315,7 @@ def versioned(one: Any) -> Any:
     return replace(one, metadata=metadata)
 
 
-async def test_issue_17_11_a_pool_that_names_a_missing_set_reports_it() -> None:
+async def test_a_pool_that_names_a_missing_set_reports_it() -> None:
     caches, pools = empty_caches(), set[str]()
     fleet = Fleet(caches)
     fleet.listen(Listener(nodes=set[str]().update, pools=pools.update, sets=set[str]().update))
@@ -334,7 +334,7 @@ async def test_issue_17_11_a_pool_that_names_a_missing_set_reports_it() -> None:
     assert sets_degraded(fleet).message == "The pool names sets that do not exist: there"
 
 
-async def test_issue_17_11_a_missing_set_hides_no_error_of_a_node() -> None:
+async def test_a_missing_set_hides_no_error_of_a_node() -> None:
     caches = empty_caches()
     fleet = Fleet(caches)
     caches.sets.put(versioned(image_set("s")))

@@ -107,7 +107,7 @@ def test_a_described_node_is_left_alone_until_its_pool_or_its_uid_changes() -> N
     assert only(plan_node("n", moved), DescribeNode).pool == "other"
 
 
-def test_issue_17_1_a_node_that_is_registered_again_does_not_inherit_claims() -> None:
+def test_a_node_that_is_registered_again_does_not_inherit_claims() -> None:
     again = replace(node("n"), metadata=replace(node("n").metadata, uid="another"))
     report = machine_config_node("n", holds={"s": 1})
     world = Cluster(
@@ -204,7 +204,7 @@ def test_a_node_of_a_custom_pool_is_counted_there_only_and_holds_the_sets_of_wor
     assert (status.node_count, status.ready_node_count) == (2, 1)
 
 
-def test_issue_17_1_what_a_node_holds_of_another_set_of_the_same_name_does_not_count() -> None:
+def test_what_a_node_holds_of_another_set_of_the_same_name_does_not_count() -> None:
     def ready(image_set_: PinnedImageSet) -> int:
         cluster = Cluster(
             nodes=(node("a"),),

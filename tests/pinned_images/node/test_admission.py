@@ -82,7 +82,7 @@ def test_a_large_set_that_cannot_fit_takes_nothing_from_a_small_one() -> None:
     assert started([image_set("large", "a", "b"), image_set("small", "c")], seen) == ["c"]
 
 
-def test_issue_17_10_a_disk_that_is_not_checked_is_reported_and_stops_nothing() -> None:
+def test_a_disk_that_is_not_checked_is_reported_and_stops_nothing() -> None:
     seen = observed(known=["a"], disk_unchecked="the agent cannot see /images")
     plan = planned([image_set("s", "a")], seen)
     assert len(actions_of(plan, StartPull)) == 1
@@ -91,7 +91,7 @@ def test_issue_17_10_a_disk_that_is_not_checked_is_reported_and_stops_nothing() 
     assert "the free space is not checked: the agent cannot see /images" in progressing.message
 
 
-def test_issue_17_10_a_required_check_that_is_not_possible_refuses_what_is_missing() -> None:
+def test_a_required_check_that_is_not_possible_refuses_what_is_missing() -> None:
     seen = observed("b", known=["a"], pins=pinned("b", by="t"), disk_unchecked="it is not seen")
     plan = planned([image_set("s", "a"), image_set("t", "b")], seen, require_disk_check=True)
     assert actions_of(plan, StartPull) == []
@@ -100,13 +100,13 @@ def test_issue_17_10_a_required_check_that_is_not_possible_refuses_what_is_missi
     assert [one.current_generation for one in status.pinned_image_sets] == [0, 1]
 
 
-def test_issue_17_10_a_required_check_refuses_no_set_that_only_waits_for_its_pins() -> None:
+def test_a_required_check_refuses_no_set_that_only_waits_for_its_pins() -> None:
     seen = observed("b", disk_unchecked="it is not seen")
     plan = planned([image_set("t", "b")], seen, require_disk_check=True)
     assert truth(status_of(plan), report.DEGRADED) == ("False", "AsExpected")
 
 
-def test_issue_17_10_a_required_check_refuses_an_image_of_unknown_size() -> None:
+def test_a_required_check_refuses_an_image_of_unknown_size() -> None:
     sets = [image_set("s", "a"), image_set("t", "b")]
     seen = observed(known=["b"], unresolved={key("a"): UNRESOLVED}, budget=budget(1000))
     assert started(sets, seen) == ["b", "a"]

@@ -143,7 +143,7 @@ async def test_the_error_of_an_image_is_forgotten_when_a_pod_brings_the_image(
         assert one.whole.tools.pulls.snapshot() == {}
 
 
-async def test_issue_17_1_an_agent_writes_nothing_to_the_report_of_an_earlier_node(
+async def test_an_agent_writes_nothing_to_the_report_of_an_earlier_node(
     tmp_path: Path, described: KubeClient
 ) -> None:
     async with one_node(tmp_path, described) as one:

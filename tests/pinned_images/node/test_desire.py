@@ -107,7 +107,7 @@ def test_the_more_machines_a_pool_has_the_longer_its_start_is_spread(
     assert settings_of(machines=machines).start_spread == timedelta(seconds=seconds)
 
 
-def test_issue_17_23_example_04_pins_its_image_for_the_host_and_for_the_guests() -> None:
+def test_example_04_pins_its_image_for_the_host_and_for_the_guests() -> None:
     example = Path(__file__).parents[3] / "examples" / "04-runtime-classes/sets.yaml"
     sets = [
         desire.desired_set(

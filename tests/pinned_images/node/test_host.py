@@ -119,7 +119,7 @@ class ForgetfulRuntime(Runtime):
         self.pins_written += 1
 
 
-async def test_issue_17_9_pins_that_are_not_kept_end_it_after_a_minute(tmp_path: Path) -> None:
+async def test_pins_that_are_not_kept_end_it_after_a_minute(tmp_path: Path) -> None:
     async with whole_nodes.opened(tmp_path, ForgetfulRuntime()) as node:
         found, _ = await synchronized(node, desired(image_set("s", "a")))
     assert node.runtime.pins_written > 1
@@ -131,7 +131,7 @@ async def test_issue_17_9_pins_that_are_not_kept_end_it_after_a_minute(tmp_path:
     )
 
 
-async def test_issue_17_9_a_node_reports_pins_that_are_not_kept(tmp_path: Path) -> None:
+async def test_a_node_reports_pins_that_are_not_kept(tmp_path: Path) -> None:
     async with whole_nodes.opened(tmp_path, ForgetfulRuntime()) as node:
         wanted = desired(image_set("s", "a"))
         await node.live(wanted, seconds=30)

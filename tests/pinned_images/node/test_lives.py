@@ -28,18 +28,19 @@ def test_whatever_happens_to_a_node_it_keeps_its_promises_and_ends_well() -> Non
     )
 
 
-def test_issue_17_there_are_faults_of_many_kinds() -> None:
+def test_there_are_faults_of_many_kinds() -> None:
     assert len({fault.name for fault in FAULTS}) >= 20
     assert len({(fault.module, fault.function) for fault in FAULTS}) >= 16
     assert len(FAULTS) - len(MISSED) >= 16
 
 
+@pytest.mark.soak
 @pytest.mark.hypothesis
 @pytest.mark.timeout(TEST_SECONDS_MAX)
 @pytest.mark.parametrize(
     "fault", [one for one in FAULTS if one.name not in MISSED], ids=lambda one: one.name
 )
-def test_issue_17_lives_notice(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lives_notice(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
     right = getattr(fault.module, fault.function)
     monkeypatch.setattr(fault.module, fault.function, fault.becomes(right))
     with pytest.raises((AssertionError, LookupError, ExceptionGroup)):

@@ -91,7 +91,7 @@ def test_what_is_missing_and_what_is_pinned_are_counted_once_over_all_sets() -> 
     assert registry.get_sample_value("lading_pinned_images_pinned") == 1
 
 
-def test_issue_17_5_the_metrics_of_a_set_are_the_figures_of_the_page() -> None:
+def test_the_metrics_of_a_set_are_the_figures_of_the_page() -> None:
     registry = CollectorRegistry()
     desired = Desired(node_name="a", sets=(image_set("one", "x", "y"),))
     seen = ObservedNodeImages(

@@ -116,7 +116,7 @@ async def test_what_no_set_wants_is_forgotten(tmp_path: Path) -> None:
         assert not made.tools.resolver.resolutions()
 
 
-async def test_issue_17_7_the_pull_of_an_image_is_remembered_until_it_is_pinned(
+async def test_the_pull_of_an_image_is_remembered_until_it_is_pinned(
     tmp_path: Path,
 ) -> None:
     image = builders.key("a")
@@ -129,7 +129,7 @@ async def test_issue_17_7_the_pull_of_an_image_is_remembered_until_it_is_pinned(
         assert image in found.past_pulls
 
 
-async def test_issue_17_6_a_restart_takes_no_claim_of_images_for_guests_back(
+async def test_a_restart_takes_no_claim_of_images_for_guests_back(
     tmp_path: Path,
 ) -> None:
     """On a runtime that ignores handlers, the manifest of the guests is found by its digest."""
@@ -153,7 +153,7 @@ class NoDisk:
         return None
 
 
-async def test_issue_17_10_an_image_file_system_that_cannot_be_seen_is_named(
+async def test_an_image_file_system_that_cannot_be_seen_is_named(
     tmp_path: Path,
 ) -> None:
     assert (await observed_on(tmp_path, None)).disk_unchecked == ""
@@ -163,7 +163,7 @@ async def test_issue_17_10_an_image_file_system_that_cannot_be_seen_is_named(
     assert none.disk_unchecked.startswith("the agent cannot see /images")
 
 
-async def test_issue_17_19_images_that_the_gate_left_are_seen_only_for_sets_with_classes(
+async def test_images_that_the_gate_left_are_seen_only_for_sets_with_classes(
     tmp_path: Path,
 ) -> None:
     runtime, key = Runtime(), ImageKey(NAME, "kata")

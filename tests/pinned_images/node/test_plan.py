@@ -234,7 +234,7 @@ def test_no_pin_is_ever_planned_for_an_absent_image_or_a_set_that_is_not_there(
     assert all(owners and set(owners) <= allowed for owners in written.values())
 
 
-def test_issue_17_12_an_unpin_that_the_runtime_has_not_taken_is_written_again() -> None:
+def test_an_unpin_that_the_runtime_has_not_taken_is_written_again() -> None:
     left = tuple(replace(one, released=True) for one in pinned("b", by="gone"))
     seen = observed("a", pins=pinned("a", by="s"), released_pins=left)
     (write,) = actions_of(planned([image_set("s", "a")], seen), WritePins)
@@ -242,7 +242,7 @@ def test_issue_17_12_an_unpin_that_the_runtime_has_not_taken_is_written_again() 
     assert write.because == "0 to pin, 1 to unpin, 1 to keep"
 
 
-def test_issue_17_16_a_node_looks_soon_for_a_new_secret_after_a_refusal() -> None:
+def test_a_node_looks_soon_for_a_new_secret_after_a_refusal() -> None:
     long_ago = {key("a"): failed(PullErrorKind.UNAUTHORIZED, attempts=9)}
     plan = planned([image_set("s", "a")], observed(known=["a"], pulls=long_ago))
     assert plan.recheck_at == NOW + timedelta(seconds=10)
@@ -252,14 +252,14 @@ def test_issue_17_16_a_node_looks_soon_for_a_new_secret_after_a_refusal() -> Non
     assert plan.recheck_at > NOW + timedelta(seconds=10)
 
 
-def test_issue_17_14_pins_that_hide_a_change_of_others_are_written_again() -> None:
+def test_pins_that_hide_a_change_of_others_are_written_again() -> None:
     seen = observed("a", pins=pinned("a", by="s"), pins_outdated=True)
     (write,) = actions_of(planned([image_set("s", "a")], seen), WritePins)
     assert [pin.image_id for pin in write.pins] == [image_id("a")]
 
 
 @pytest.mark.parametrize("generation", [1, 2])
-def test_issue_17_19_images_of_classes_are_unpinned_when_their_gate_is_off(
+def test_images_of_classes_are_unpinned_when_their_gate_is_off(
     generation: int,
 ) -> None:
     """First the claim is taken back; what the set has for the host stays pinned."""

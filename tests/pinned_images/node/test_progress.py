@@ -48,7 +48,7 @@ def test_it_reports_what_a_refused_set_lacks() -> None:
     assert "must stay free" in problem.message
 
 
-def test_issue_17_4_a_set_that_is_tried_again_is_pulling() -> None:
+def test_a_set_that_is_tried_again_is_pulling() -> None:
     desired = Desired(node_name="a", sets=(builders.image_set("one", "x"),))
     waiting = builders.failed(PullErrorKind.NOT_FOUND, attempts=3)
     for pull, expected in (
@@ -62,7 +62,7 @@ def test_issue_17_4_a_set_that_is_tried_again_is_pulling() -> None:
         assert one.problems
 
 
-def test_issue_17_5_a_set_counts_its_own_images_and_partial_bytes() -> None:
+def test_a_set_counts_its_own_images_and_partial_bytes() -> None:
     """Two sets: one is complete, the other has two pulls of 10 MiB, of which 5 have arrived."""
     desired = Desired(
         node_name="a",
@@ -86,7 +86,7 @@ def test_issue_17_5_a_set_counts_its_own_images_and_partial_bytes() -> None:
     assert busy.ends_at == conditions.timestamp(builders.NOW + timedelta(seconds=15))
 
 
-def test_issue_17_5_a_set_with_an_unknown_size_claims_no_bytes() -> None:
+def test_a_set_with_an_unknown_size_claims_no_bytes() -> None:
     desired = Desired(node_name="a", sets=(builders.image_set("one", "x", "y"),))
     observed = ObservedNodeImages(resolutions=builders.resolved("x", size_mib=10))
     (one,) = progress.progress(desired, observed, builders.NOW).sets

@@ -233,7 +233,7 @@ class CollectedRuntime(Runtime):
         return await super().pull(spec, credential)
 
 
-async def test_issue_17_7_a_removed_image_of_an_incomplete_set_is_not_pulled_in_a_loop(
+async def test_a_removed_image_of_an_incomplete_set_is_not_pulled_in_a_loop(
     tmp_path: Path,
 ) -> None:
     desired = Desired(node_name="node-1", sets=(image_set("s", "a", "b", first_seen_at=LONG_AGO),))
@@ -247,7 +247,7 @@ async def test_issue_17_7_a_removed_image_of_an_incomplete_set_is_not_pulled_in_
     assert any(f"{key('a')} was pulled" in error for error in errors)
 
 
-async def test_issue_17_8_a_pull_without_progress_is_cancelled_named_and_tried_again(
+async def test_a_pull_without_progress_is_cancelled_named_and_tried_again(
     tmp_path: Path,
 ) -> None:
     limit = timedelta(seconds=30)
@@ -275,7 +275,7 @@ async def test_issue_17_8_a_pull_without_progress_is_cancelled_named_and_tried_a
         assert node.status.pinned_image_sets[0].current_generation == 1
 
 
-async def test_issue_17_8_a_slow_pull_that_makes_progress_goes_on() -> None:
+async def test_a_slow_pull_that_makes_progress_goes_on() -> None:
     runtime = Runtime()
     runtime.gate.clear()
     async with pulling(runtime) as work:
@@ -309,7 +309,7 @@ class GuardedRuntime(Runtime):
         return await super().pull(spec, credential)
 
 
-async def test_issue_17_16_every_credential_is_tried_and_the_good_one_first_afterwards() -> None:
+async def test_every_credential_is_tried_and_the_good_one_first_afterwards() -> None:
     longest_first = {
         "registry.example/a": STALE,
         "registry.example/b": STALE,
@@ -340,7 +340,7 @@ class Plugin:
         return True
 
 
-async def test_issue_17_16_what_a_plugin_remembered_is_asked_for_anew_when_it_is_refused() -> None:
+async def test_what_a_plugin_remembered_is_asked_for_anew_when_it_is_refused() -> None:
     known = ImageCredentials(source=Plugin(["stale", "good"]), routing=DirectRouting())
     runtime = GuardedRuntime()
     async with pulling(runtime, known) as work:
@@ -350,7 +350,7 @@ async def test_issue_17_16_what_a_plugin_remembered_is_asked_for_anew_when_it_is
     assert runtime.asked == ["stale", "good"]
 
 
-async def test_issue_17_16_no_plugin_is_asked_anew_while_a_good_credential_is_left() -> None:
+async def test_no_plugin_is_asked_anew_while_a_good_credential_is_left() -> None:
     plugin = Plugin(["stale", "another"])
     source = Chain((plugin, Table({"registry.example": GOOD})))
     runtime = GuardedRuntime()
@@ -362,7 +362,7 @@ async def test_issue_17_16_no_plugin_is_asked_anew_while_a_good_credential_is_le
     assert plugin.number == 0
 
 
-async def test_issue_17_16_a_credential_that_worked_once_is_forgotten_when_it_is_refused() -> None:
+async def test_a_credential_that_worked_once_is_forgotten_when_it_is_refused() -> None:
     longest_first = {"registry.example/a": STALE, "registry.example": GOOD}
     known = ImageCredentials(source=Table(longest_first), routing=DirectRouting())
     image = key("a").image
@@ -373,7 +373,7 @@ async def test_issue_17_16_a_credential_that_worked_once_is_forgotten_when_it_is
     assert await known.credentials(image) == (stale, good)
 
 
-async def test_issue_17_16_a_plugin_with_another_credential_at_each_call_is_no_news() -> None:
+async def test_a_plugin_with_another_credential_at_each_call_is_no_news() -> None:
     passwords = iter(map(str, range(100)))
 
     class Restless(Anonymous):
@@ -391,7 +391,7 @@ async def test_issue_17_16_a_plugin_with_another_credential_at_each_call_is_no_n
         assert not work.engine.snapshot()[key("a")].credentials_changed
 
 
-async def test_issue_17_16_a_new_secret_that_is_refused_too_waits_again() -> None:
+async def test_a_new_secret_that_is_refused_too_waits_again() -> None:
     secrets = {"registry.example": STALE}
     known = ImageCredentials(source=Table(secrets), routing=DirectRouting())
     async with pulling(GuardedRuntime(), known) as work:
@@ -410,7 +410,7 @@ async def test_issue_17_16_a_new_secret_that_is_refused_too_waits_again() -> Non
         assert rules.retry_at(key("a"), pull, NODE, work.clock.now()) is not None
 
 
-async def test_issue_17_16_a_node_that_was_refused_pulls_when_the_secret_is_new(
+async def test_a_node_that_was_refused_pulls_when_the_secret_is_new(
     tmp_path: Path,
 ) -> None:
     secrets = {"registry.example": STALE}
@@ -426,7 +426,7 @@ async def test_issue_17_16_a_node_that_was_refused_pulls_when_the_secret_is_new(
     assert runtime.asked[tried:] == ["good"]
 
 
-async def test_issue_17_16_a_new_secret_ends_the_back_off() -> None:
+async def test_a_new_secret_ends_the_back_off() -> None:
     secrets = {"registry.example": STALE}
     known = ImageCredentials(source=Table(secrets), routing=DirectRouting())
     runtime = GuardedRuntime()
@@ -447,7 +447,7 @@ async def test_issue_17_16_a_new_secret_ends_the_back_off() -> None:
     assert runtime.pulled == [key("a").image]
 
 
-async def test_issue_17_5_the_disk_is_looked_at_while_pulls_run_and_not_after() -> None:
+async def test_the_disk_is_looked_at_while_pulls_run_and_not_after() -> None:
     runtime, looks = Runtime(), 0
 
     async def growing() -> int | None:

@@ -220,7 +220,7 @@ def test_a_runtime_class_that_does_not_exist_fails_its_set_only() -> None:
 
 
 @pytest.mark.parametrize("generation_before", [1, 5])
-def test_issue_17_1_a_generation_that_went_back_is_not_taken_for_done(
+def test_a_generation_that_went_back_is_not_taken_for_done(
     generation_before: int,
 ) -> None:
     before = status_of(
@@ -337,7 +337,7 @@ def test_counts_that_another_definition_drops_cause_no_write() -> None:
     assert actions_of(plan, WriteStatus) == []
 
 
-def test_issue_17_9_a_runtime_that_does_not_answer_is_the_cause_of_late_pins() -> None:
+def test_a_runtime_that_does_not_answer_is_the_cause_of_late_pins() -> None:
     seen = observed("a", pins_delay="the runtime is away")
     for seconds, errors in ((59, 0), (60, 1)):
         late = replace(seen, unpinned_for={"s": timedelta(seconds=seconds)})
@@ -346,7 +346,7 @@ def test_issue_17_9_a_runtime_that_does_not_answer_is_the_cause_of_late_pins() -
     assert entry.last_failed_generation_errors[0].endswith("1m: the runtime is away")
 
 
-def test_issue_17_4_a_retry_that_runs_is_reported_beside_the_last_error() -> None:
+def test_a_retry_that_runs_is_reported_beside_the_last_error() -> None:
     again = replace(failed(PullErrorKind.NOT_FOUND, attempts=4), running=True)
     status = status_of(
         planned([image_set("s", "a")], observed(known=["a"], pulls={key("a"): again}))
@@ -359,7 +359,7 @@ def test_issue_17_4_a_retry_that_runs_is_reported_beside_the_last_error() -> Non
     assert progressing.message.endswith("1 being pulled, attempt 4")
 
 
-def test_issue_17_4_the_next_try_is_reported_while_nothing_is_pulled() -> None:
+def test_the_next_try_is_reported_while_nothing_is_pulled() -> None:
     pulls = {
         key("a"): failed(PullErrorKind.NOT_FOUND, attempts=1),
         key("b"): failed(PullErrorKind.NOT_FOUND, attempts=6),
@@ -375,7 +375,7 @@ def test_issue_17_4_the_next_try_is_reported_while_nothing_is_pulled() -> None:
 
 
 @pytest.mark.parametrize("kind", [PullErrorKind.NO_SPACE, PullErrorKind.NOT_FOUND])
-def test_issue_17_4_errors_are_still_known_after_a_restart(kind: PullErrorKind) -> None:
+def test_errors_are_still_known_after_a_restart(kind: PullErrorKind) -> None:
     sets = [image_set("s", "a", "b")]
     pulls = {key("a"): failed(kind, message="as it was")}
     before = status_of(planned(sets, observed(known=["a", "b"], pulls=pulls)))
@@ -391,7 +391,7 @@ def test_issue_17_4_errors_are_still_known_after_a_restart(kind: PullErrorKind) 
     assert truth(after, report.DEGRADED)[0] == "False", "the image is on the node"
 
 
-def test_issue_17_4_an_earlier_error_does_not_take_the_reason_of_another() -> None:
+def test_an_earlier_error_does_not_take_the_reason_of_another() -> None:
     sets = [image_set("s", "a", "b")]
     pulls = {
         key("a"): failed(PullErrorKind.NO_SPACE, message="the disk is full"),
@@ -403,7 +403,7 @@ def test_issue_17_4_an_earlier_error_does_not_take_the_reason_of_another() -> No
     assert truth(after, report.DEGRADED) == ("True", "PrefetchFailed")
 
 
-def test_issue_17_4_an_earlier_error_is_about_its_own_image_set_and_generation() -> None:
+def test_an_earlier_error_is_about_its_own_image_set_and_generation() -> None:
     pulls = {key("a"): failed(PullErrorKind.NOT_FOUND)}
     before = status_of(planned([image_set("s", "a")], observed(known=["a"], pulls=pulls)))
     for other in (
@@ -416,7 +416,7 @@ def test_issue_17_4_an_earlier_error_is_about_its_own_image_set_and_generation()
         assert truth(status, report.DEGRADED)[0] == "False", other
 
 
-def test_issue_17_4_an_image_that_was_pulled_and_removed_has_no_earlier_error() -> None:
+def test_an_image_that_was_pulled_and_removed_has_no_earlier_error() -> None:
     sets, pulls = [image_set("s", "a")], {key("a"): failed(PullErrorKind.NOT_FOUND)}
     before = status_of(planned(sets, observed(known=["a"], pulls=pulls)))
     past = {key("a"): PastPulls(count=1, last_at=NOW)}

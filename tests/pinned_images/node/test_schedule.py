@@ -236,7 +236,7 @@ def test_an_image_for_a_handler_is_asked_for_in_the_way_of_its_runtime(
 @pytest.mark.parametrize(
     ("pulls_before", "minutes", "is_pulled"), [(1, 0, True), (2, 0, False), (2, 2, True)]
 )
-def test_issue_17_7_an_image_that_was_removed_twice_waits(
+def test_an_image_that_was_removed_twice_waits(
     pulls_before: int, minutes: int, is_pulled: bool
 ) -> None:
     seen = observed(known=["a"], past_pulls={key("a"): PastPulls(count=pulls_before, last_at=NOW)})
