@@ -31,6 +31,8 @@ class FakeCluster:
     limits: list[int] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
     """Where each watch began."""
+    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By name, whatever their kind."""
 
     async def identity(self) -> str:
         return "uid"
@@ -68,7 +70,9 @@ class FakeCluster:
         pass
 
     async def get(self, resource: Untyped, name: str, *, namespace: str = "") -> dict[str, Any]:
-        raise NotImplementedError
+        if name not in self.objects:
+            raise kube.NotFound(f"{resource.plural} {name} not found")
+        return self.objects[name]
 
     async def replace_status(self, resource: Untyped, body: Any) -> None:
         raise NotImplementedError

@@ -58,9 +58,9 @@ def definition(resource: Resource[Any], *, status: bool) -> dict[str, Any]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{resource.plural}.{GROUP}"},
+        "metadata": {"name": f"{resource.plural}.{resource.group}"},
         "spec": {
-            "group": GROUP,
+            "group": resource.group,
             "scope": "Namespaced" if resource.namespaced else "Cluster",
             "names": {
                 "plural": resource.plural,

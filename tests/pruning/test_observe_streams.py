@@ -98,6 +98,36 @@ async def test_the_names_of_the_registry_come_from_its_streams() -> None:
     assert await observe_streams.registry_hosts(FakeCluster()) is None
 
 
+@pytest.mark.parametrize(
+    ("status", "hosts"),
+    [
+        (
+            {
+                "internalRegistryHostname": "svc:5000",
+                "externalRegistryHostnames": ["route.test", "svc:5000"],
+            },
+            ("svc:5000", "route.test"),
+        ),
+        ({"internalRegistryHostname": "", "externalRegistryHostnames": None}, ()),
+        ({"internalRegistryHostname": "me@host", "externalRegistryHostnames": ["a/b", 7]}, ()),
+        (None, ()),
+    ],
+)
+async def test_the_registry_of_a_cluster_is_what_its_image_config_names(
+    status: Any, hosts: tuple[str, ...]
+) -> None:
+    config = {"metadata": {"name": "cluster"}, "status": status}
+    cluster = FakeCluster(objects={"cluster": config})
+    assert await observe_streams.integrated_hosts(cluster) == hosts
+
+
+async def test_without_an_image_config_a_cluster_has_no_registry_of_its_own() -> None:
+    """Also where streams name one: users write that, where the cluster has none."""
+    stream = {"metadata": {}, "status": {"dockerImageRepository": "evil.test/a/b"}}
+    cluster = FakeCluster(served=(PODS, STREAMS, IMAGES), pages={"imagestreams": [[stream]]})
+    assert await observe_streams.integrated_hosts(cluster) == ()
+
+
 @pytest.mark.parametrize("sends_continuation", [True, False])
 async def test_many_images_take_little_memory_though_their_list_expires(
     sends_continuation: bool,

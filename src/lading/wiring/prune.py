@@ -3,7 +3,7 @@
 import asyncio
 import os
 import tomllib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -25,6 +25,7 @@ from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.state_file import LocalStateFile
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.references import Reference
+from lading.ports.cluster import Cluster
 from lading.ports.registry import Credential
 from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
@@ -107,7 +108,7 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
                 options.url or RegistryUrl(host=registry),
                 clock,
                 trust=RegistryTrust(options.certificate_authority, insecure=options.force_insecure),
-                connections=options.connections,
+                cluster_token=await _cluster_token(options, source, clusters),
             )
         )
         trash = _trash(options, source, registry, administration)
@@ -176,13 +177,16 @@ async def open_administration(
     clock: SystemClock,
     *,
     trust: RegistryTrust,
-    connections: tuple[Connection, ...],
+    cluster_token: Credential | None = None,
 ) -> AsyncIterator[AdministrationClient]:
-    """A client of the registry at this address, and of no mirror."""
+    """A client of the registry at this address, and of no mirror.
+
+    It has the logins of this machine, and the token of a cluster only for ImageStreams.
+    """
     async with registry_client.connect(
         clock,
         routing=OneRegistry(url, trust),
-        credentials=_credentials(connections, url.host, clock),
+        credentials=_credentials(url.host, clock, cluster_token),
         environment=os.environ,
     ) as client:
         yield AdministrationClient(client)
@@ -225,20 +229,25 @@ class OneRegistry:
 
 
 def _credentials(
-    connections: tuple[Connection, ...], registry: str, clock: SystemClock
+    registry: str, clock: SystemClock, cluster_token: Credential | None
 ) -> CredentialSource:
-    """The token of the cluster, as oc uses it, and what the machine is logged in with."""
-    token = _token(connections[0]) if connections else ""
-    table = Table({registry: Credential(username="lading", password=token)} if token else {})
     paths = node_credentials.auth_file_paths(os.environ, Path("/"))
-    return Chain((node_credentials.from_auth_files(paths, clock, report_problem), table))
+    logins = node_credentials.from_auth_files(paths, clock, report_problem)
+    return Chain((logins, Table({registry: cluster_token}))) if cluster_token else logins
 
 
-def _token(connection: Connection) -> str:
-    user = connection.user
-    if user.token or not user.token_file:
-        return user.token
-    return Path(user.token_file).read_text(encoding="utf-8").strip()
+async def _cluster_token(
+    options: Options, source: Source, clusters: Sequence[Cluster]
+) -> Credential | None:
+    """As oc shows it to the registry of the cluster; it carries the only hosts that may get it."""
+    if source is not Source.IMAGE_STREAMS or not clusters:
+        return None
+    user = options.connections[0].user
+    token = user.token
+    if user.token_file:
+        token = files.read_bounded(Path(user.token_file)).decode().strip()
+    hosts = await observe_streams.integrated_hosts(clusters[0])
+    return Credential(username="lading", password=token, only_to=hosts) if token else None
 
 
 def _trash(

@@ -88,9 +88,7 @@ async def open_sweeper(options: SweepOptions) -> AsyncIterator[Sweeper]:
         replicas = [
             Replica(
                 registry=await stack.enter_async_context(
-                    prune.open_administration(
-                        url, clock, trust=options.trust, connections=options.connections
-                    )
+                    prune.open_administration(url, clock, trust=options.trust)
                 ),
                 host=url.host,
             )

@@ -24,6 +24,9 @@ SMALL = ClientLimits(
 """As patient as usual, so that a busy machine is not taken for a silent server."""
 
 
+_TLS_HANDSHAKE = b"\x16"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
     method: str
@@ -77,7 +80,10 @@ async def served(
 
 
 async def _read(reader: asyncio.StreamReader) -> Received:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+    first = await reader.readexactly(1)
+    if first == _TLS_HANDSHAKE:
+        raise ConnectionAbortedError("this server speaks no TLS")
+    head = (first + await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     method, path, _ = head[0].split(" ")
     lines = (line.partition(": ") for line in head[1:] if line)
     headers = {key.lower(): value for key, _, value in lines}

@@ -90,12 +90,12 @@ async def opened(folder: Path) -> AsyncIterator[OpenShift]:
         yield OpenShift(streams, shelf, kubeconfig)
 
 
-def kubeconfig_of(server: str) -> dict[str, Any]:
+def kubeconfig_of(server: str, *, token: str = "t") -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "c", "cluster": {"server": server}}],
-        "users": [{"name": "u", "user": {"token": "t"}}],
+        "users": [{"name": "u", "user": {"token": token}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
     }

@@ -1,8 +1,8 @@
 """Sends a request with a credential: answers challenges, tries the credentials, remembers.
 
 A credential goes to the endpoint it was found for, or to the realm which that endpoint names, and
-never over a weaker transport than the endpoint's own. A refusal after success asks the source
-for a fresh credential, once.
+never over a weaker transport than the endpoint's own. One that may go only to some hosts is
+withheld from all others. A refusal after success asks the source for a fresh credential, once.
 """
 
 from collections import OrderedDict
@@ -27,6 +27,10 @@ _BEARER = "Bearer "
 
 Send = Callable[[str], Awaitable[aiohttp.ClientResponse]]
 """Sends the request with this Authorization header; an empty one means without."""
+
+
+class _Withheld(registry.Unauthorized):
+    """The credential must not go where it is asked for; another one may."""
 
 
 class _Header(Redacted, frozen=True, kw_only=True):
@@ -79,7 +83,7 @@ class Authorization:
             header = await self._header(
                 held.challenge, endpoint, held.credential, refused=held.value
             )
-        except TokenRefused:
+        except (TokenRefused, _Withheld):
             return ""
         self._remember(key, header)
         return header.value
@@ -89,18 +93,18 @@ class Authorization:
     ) -> AsyncIterator[_Header]:
         """What to try, each once: what the source has, then what it has when asked again."""
         tried = {refused}
-        no_token: TokenRefused | None = None
+        not_sent: TokenRefused | _Withheld | None = None
         async for credential in self._candidates(endpoint):
             try:
                 header = await self._header(challenge, endpoint, credential, refused=refused)
-            except TokenRefused as error:
-                no_token = error
+            except (TokenRefused, _Withheld) as error:
+                not_sent = error
                 continue
             if header.value and header.value not in tried:
                 tried.add(header.value)
                 yield header
-        if no_token is not None:
-            raise _none_accepted(endpoint, f" ({no_token.message})") from no_token
+        if not_sent is not None:
+            raise _none_accepted(endpoint, f" ({not_sent.message})") from not_sent
 
     async def _candidates(self, endpoint: Endpoint) -> AsyncIterator[Credential | None]:
         found = await self._source.find(endpoint)
@@ -120,6 +124,8 @@ class Authorization:
         *,
         refused: str,
     ) -> _Header:
+        if credential is not None:
+            _check_reach(credential, challenge, endpoint)
         if credential is not None and credential.registry_token:
             value, expires_at = _BEARER + credential.registry_token, _NEVER
         elif challenge.scheme is Scheme.BASIC:
@@ -172,6 +178,26 @@ def _challenge(
         what = f"{endpoint.image}: token realm"
         locations.realm(yarl.URL(endpoint.url), found.realm, what=what)
     return replace(found, scopes=found.scopes | scopes)
+
+
+def _check_reach(credential: Credential, challenge: Challenge, endpoint: Endpoint) -> None:
+    """Raises Withheld unless all who would see the credential may see it."""
+    if credential.only_to is None:
+        return
+    own = yarl.URL(endpoint.url).with_scheme("https")
+    named = (yarl.URL(f"https://{host}") for host in credential.only_to)
+    if not any(locations.same_origin(own, one) for one in named):
+        known = f", only {', '.join(credential.only_to)}" if credential.only_to else ""
+        reason = f"the image config of the cluster does not name {endpoint.host}{known}"
+    elif not endpoint.is_verified:
+        reason = f"{endpoint.host} is not reached over TLS with a verified certificate"
+    elif challenge.scheme is Scheme.BEARER and not locations.same_origin(
+        own, yarl.URL(challenge.realm)
+    ):
+        reason = f"{endpoint.host} names a token realm on another server"
+    else:
+        return
+    raise _Withheld(f"the token of the cluster is not sent: {reason}", status=_UNAUTHORIZED)
 
 
 def _none_accepted(endpoint: Endpoint, reason: str = "") -> registry.Unauthorized:

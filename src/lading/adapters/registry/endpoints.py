@@ -55,6 +55,15 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         scheme, _, rest = self.url.partition("://")
         return f"{scheme}://{rest.partition('/')[0]}"
 
+    @property
+    def is_verified(self) -> bool:
+        """Whether the other side must prove with a certificate that it is the host."""
+        if isinstance(self.tls, ssl.SSLContext):
+            proves = self.tls.verify_mode is ssl.CERT_REQUIRED and self.tls.check_hostname
+        else:
+            proves = self.tls
+        return proves and self.url.startswith("https://")
+
     def over_plain_http(self) -> "Endpoint":
         url = f"http://{self.url.removeprefix('https://')}"
         return replace(self, url=url, may_be_plain_http=False)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from lading.api.rbac import Right
 from lading.kernel.values import replace
+from lading.pruning.engine.inventory import observe_streams
 from lading.pruning.engine.references import custom_paths, observe
 
 READ = ("get", "list", "watch")
@@ -37,6 +38,13 @@ RIGHTS: tuple[Right, ...] = (
         resources=("limitranges",),
         verbs=("list",),
         why="the rest is only for ImageStreams",
+    ),
+    Right(
+        group=observe_streams.IMAGE_CONFIGS.group,
+        resources=(observe_streams.IMAGE_CONFIGS.plural,),
+        verbs=("get",),
+        names=(observe_streams.IMAGE_CONFIG,),
+        why="It names the registry of the cluster, which alone may get the token.",
     ),
     Right(group="image.openshift.io", resources=("images",), verbs=("get", "list", "delete")),
     Right(group="image.openshift.io", resources=("imagestreams/status",), verbs=("update",)),

@@ -7,8 +7,10 @@ from typing import Any
 
 from lading.kernel import quantities
 from lading.kernel.errors import Malformed
+from lading.kernel.objects import Resource
 from lading.ports import kube
 from lading.ports.cluster import Cluster, Untyped
+from lading.pruning.engine import registry_url
 from lading.pruning.engine.inventory.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.references import extraction, observe
@@ -19,6 +21,15 @@ IMAGES = ("image.openshift.io", "images")
 LIMIT_RANGES = ("", "limitranges")
 EXPIRIES_MAX = 100  # each after 5 minutes, by the default of etcd's compaction
 MANAGED = "openshift.io/image.managed"
+IMAGE_CONFIGS: Untyped = Resource(
+    group="config.openshift.io",
+    version="v1",
+    kind="Image",
+    plural="images",
+    namespaced=False,
+    type=dict,
+)
+IMAGE_CONFIG = "cluster"
 _IMAGE_LIMIT = "openshift.io/Image"
 
 
@@ -63,6 +74,22 @@ async def registry_hosts(cluster: Cluster) -> tuple[str, ...] | None:
             if slash:
                 counts[host] = counts.get(host, 0) + 1
     return tuple(sorted(counts, key=lambda host: (-counts[host], host)))
+
+
+async def integrated_hosts(cluster: Cluster) -> tuple[str, ...]:
+    """The hosts of the cluster's own registry, by the image config, which its operator writes.
+
+    The streams do not prove it: where there is no such registry, the API server copies what users
+    write into `spec.dockerImageRepository` to the status.
+    """
+    try:
+        config = await cluster.get(IMAGE_CONFIGS, IMAGE_CONFIG)
+    except (kube.NotFound, kube.Forbidden):
+        return ()
+    status = config.get("status") or {}
+    external = status.get("externalRegistryHostnames") or ()
+    named = (status.get("internalRegistryHostname"), *external)
+    return tuple(dict.fromkeys(filter(_is_host, named)))
 
 
 async def names(cluster: Cluster) -> tuple[str, ...]:
@@ -160,6 +187,13 @@ def image(document: Mapping[str, Any]) -> InventoryManifest:
 def layer_sizes(document: Mapping[str, Any]) -> dict[str, int]:
     layers = document.get("dockerImageLayers") or ()
     return {one["name"]: int(one.get("size") or 0) for one in layers if one.get("name")}
+
+
+def _is_host(text: object) -> bool:
+    try:
+        return isinstance(text, str) and registry_url.parse(text).host == text
+    except Malformed:
+        return False
 
 
 def _digest(text: object) -> str:
