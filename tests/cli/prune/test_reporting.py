@@ -11,7 +11,9 @@ from lading.api.core import CONFIG_MAPS
 from lading.api.imageregistry import IMAGE_PRUNER, IMAGE_PRUNERS
 from lading.installation import apply as installation
 from lading.pruning.operator.types import REPORT_NAME
+from tests.adapters.registry import hostile
 from tests.cli.prune.openshift import NO_GUARD, OpenShift
+from tests.security import recording
 
 OF_JOB = ("--pod-name", "prune-1-abcde", "--pod-namespace", "images")
 TO_STATUS = ("--report-to", "imagepruner", *OF_JOB)
@@ -79,6 +81,22 @@ async def test_a_report_that_cannot_be_written_does_not_fail_the_run(cluster: Op
     result = await cluster.lading("images", "--confirm", *NO_GUARD, *TO_STATUS)
     assert result.code == 0, result.errors
     assert len(await cluster.images()) == 1
+
+
+async def test_a_registry_that_asks_for_credentials_is_reported_with_the_field_to_set(
+    cluster: OpenShift,
+) -> None:
+    await install(cluster)
+    async with hostile.served(recording.challenging('Basic realm="registry"')) as registry:
+        result = await cluster.lading(
+            *("images", "--confirm", "--source=registry", *TO_STATUS, "--report-as", "main"),
+            *("--registry-url", f"http://{registry.host}"),
+        )
+    assert result.code == 1
+    (run,) = await runs(cluster)
+    assert run["phase"] == "Failed"
+    assert f"{registry.host} accepts none of the credentials (401)" in run["message"]
+    assert "set credentialsSecretName of spec.registries[main] to a Secret" in run["message"]
 
 
 async def test_with_nothing_to_prune_only_a_job_ends_well(cluster: OpenShift) -> None:

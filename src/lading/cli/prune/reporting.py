@@ -12,6 +12,7 @@ from lading.api.imageregistry import PruneRunPhase
 from lading.cli import sentences
 from lading.loop import tasks
 from lading.ports.kube import Kube
+from lading.ports.registry import Unauthorized
 from lading.pruning.engine.decisions.guards import GuardRefused
 from lading.pruning.engine.effects.canary import CanaryFailed
 from lading.pruning.engine.progress import PruneProgress
@@ -115,7 +116,17 @@ async def reported(
         await report.write(PruneRunPhase.REFUSED, str(error))
         raise
     except Exception as error:
-        await report.write(PruneRunPhase.FAILED, sentences.sentence(error) or repr(error))
+        await report.write(PruneRunPhase.FAILED, _failure(error, reporting))
         raise
     phase = PruneRunPhase.FAILED if ended.failure else PruneRunPhase.SUCCEEDED
     await report.write(phase, ended.failure or ended.message, ended.figures)
+
+
+def _failure(error: Exception, reporting: Reporting) -> str:
+    """The next step for a person who reads it in the ImagePruner, and not in a terminal."""
+    if isinstance(error, Unauthorized) and reporting.name != IMAGE_STREAMS:
+        return (
+            f"{error}; set credentialsSecretName of spec.registries[{reporting.name}] to a Secret"
+            " with a login for it"
+        )
+    return sentences.sentence(error) or repr(error)
