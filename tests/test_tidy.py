@@ -18,7 +18,7 @@ FEATURES = {
 WORKLOADS = SOURCE / "standalone" / "workloads"
 PURE_FILES = {"types.py", "plan.py", "rules.py"}
 IMPURE_MODULES = {
-    "asyncio", "grpc", "hpack", "aiohttp", "logging", "os", "pathlib", "random",
+    "asyncio", "grpc", "grpclib", "aiohttp", "logging", "os", "pathlib", "random",
     "secrets", "socket", "structlog", "subprocess", "tempfile", "threading", "time",
     "lading.adapters", "lading.loop", "lading.observability", "lading.servers",
 }  # fmt: skip

@@ -21,13 +21,13 @@ LONG_RUNNING = SERVERS | {
 AGENT = "lading.cli.agent, lading.wiring.agent, lading.wiring.host, lading.observability.endpoint"
 CONTROLLER = "lading.cli.controller, lading.wiring.controller, lading.observability.endpoint"
 """With what they load when they run: their help needs less."""
-QUICK = SERVERS | {"aiohttp", "grpc", "hpack", "google.protobuf", "asyncio", "yaml", "ssl"}
+QUICK = SERVERS | {"aiohttp", "grpc", "grpclib", "google.protobuf", "asyncio", "yaml", "ssl"}
 
 PEOPLE = SERVERS | {
     "aiohttp",
     "google.protobuf",
     "grpc",
-    "hpack",
+    "grpclib",
     "lading.loop",
     "numpy",
     "prometheus_client",
@@ -44,7 +44,7 @@ NO_HELP_NEEDS = {
     "cryptography",
     "google.protobuf",
     "grpc",
-    "hpack",
+    "grpclib",
     "jsonpath",
     "numpy",
     "obstore",
@@ -87,7 +87,7 @@ def _printed(code: str) -> list[str]:
         ("lading.cli.agent", HELP),
         ("lading.cli.dashboard", HELP),
         (AGENT, LONG_RUNNING),
-        (CONTROLLER, LONG_RUNNING | {"hpack", "google.protobuf", "lading.adapters.cri"}),
+        (CONTROLLER, LONG_RUNNING | {"grpclib", "google.protobuf", "lading.adapters.cri"}),
     ],
 )
 def test_a_command_loads_only_what_it_uses(command: str, never: set[str]) -> None:

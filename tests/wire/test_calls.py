@@ -5,13 +5,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import grpc.aio
 import pytest
+from grpclib.const import Status
 
 from lading.kernel.errors import Malformed
-from lading.wire import calls, cri_pb2, handlers
-from lading.wire.calls import CallFailed, Channel, StatusCode
+from lading.wire import MESSAGE_BYTES_MAX, calls, connection, cri_pb2
+from lading.wire.calls import CallFailed, Channel
 from tests.wire.calling import RUNTIME, version
 
 
@@ -59,7 +61,7 @@ class Answering:
         self.cancelled = asyncio.Event()
 
     async def version(
-        self, request: cri_pb2.VersionRequest, context: object
+        self, request: cri_pb2.VersionRequest, context: grpc.aio.ServicerContext[Any, Any]
     ) -> cri_pb2.VersionResponse:
         if request.version == "slow":
             self.is_slow.set()
@@ -68,22 +70,26 @@ class Answering:
             finally:
                 self.cancelled.set()
         if request.version.startswith("no"):
-            raise LookupError(request.version)
+            await context.abort(grpc.StatusCode.NOT_FOUND, request.version)
         return cri_pb2.VersionResponse(runtime_name="answering", version=request.version)
 
 
 @asynccontextmanager
 async def answering(servicer: Answering | None = None, *, port: int = 0) -> AsyncIterator[int]:
-    server = grpc.aio.server(options=handlers.MESSAGE_OPTIONS)
-    server.add_generic_rpc_handlers(
-        (
-            handlers.handlers(
-                RUNTIME,
-                servicer or Answering(),
-                refusals=LookupError,
-                status_of=lambda error: (grpc.StatusCode.NOT_FOUND, str(error)),
-            ),
+    """gRPC's own server: Lading's client must understand it."""
+    method = grpc.unary_unary_rpc_method_handler(
+        (servicer or Answering()).version,
+        request_deserializer=cri_pb2.VersionRequest.FromString,
+        response_serializer=cri_pb2.VersionResponse.SerializeToString,
+    )
+    server = grpc.aio.server(
+        options=(
+            ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+            ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
         )
+    )
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(RUNTIME.full_name, {"Version": method}),)
     )
     port = server.add_insecure_port(f"127.0.0.1:{port}")
     await server.start()
@@ -100,10 +106,16 @@ async def test_a_connection_that_breaks_ends_the_call_and_nothing_else(
     async with channel_to(Peer(says=says, hangs_up=True), tmp_path) as channel:
         with pytest.raises(CallFailed, match=r"the connection to unix://\S+ broke") as caught:
             await version(channel)
-    assert caught.value.status is StatusCode.UNAVAILABLE
+    assert caught.value.status is Status.UNAVAILABLE
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
+
+
+async def test_a_peer_that_speaks_something_else_is_named_so(tmp_path: Path) -> None:
+    async with channel_to(Peer(says=b"HTTP/1.1 400 Bad Request\r\n\r\n"), tmp_path) as channel:
+        with pytest.raises(CallFailed, match="broke: the peer does not speak HTTP/2"):
+            await version(channel)
 
 
 @pytest.mark.parametrize("turns", range(8))
@@ -128,7 +140,7 @@ async def test_a_silent_peer_is_given_up_after_the_time_limit(tmp_path: Path) ->
     async with channel_to(Peer(), tmp_path) as channel:
         with pytest.raises(CallFailed, match=r"no answer in 0\.1 seconds") as caught:
             await version(channel, timeout_seconds=0.1)
-    assert caught.value.status is StatusCode.DEADLINE_EXCEEDED
+    assert caught.value.status is Status.DEADLINE_EXCEEDED
 
 
 @pytest.mark.parametrize("scheme", ["", "tcp://"])
@@ -176,11 +188,11 @@ async def test_messages_of_any_length_go_both_ways(length: int) -> None:
 async def test_an_answer_that_is_too_long_is_that_calls_trouble_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(calls, "MESSAGE_BYTES_MAX", 1000)
+    monkeypatch.setattr(connection, "MESSAGE_BYTES_MAX", 1000)
     async with answering() as port, calls.channel_to(f"127.0.0.1:{port}") as channel:
-        with pytest.raises(CallFailed, match="longer than 1005 bytes") as caught:
+        with pytest.raises(CallFailed, match="longer than 1000 bytes") as caught:
             await asked(channel, "x" * 1001)
-        assert caught.value.status is StatusCode.RESOURCE_EXHAUSTED
+        assert caught.value.status is Status.RESOURCE_EXHAUSTED
         assert await asked(channel, "short") == "short"
 
 
@@ -191,7 +203,7 @@ async def test_a_refusal_of_grpcs_own_server_is_read_word_for_word(message: str)
     async with answering() as port, calls.channel_to(f"127.0.0.1:{port}") as channel:
         with pytest.raises(CallFailed) as caught:
             await asked(channel, message)
-    assert (caught.value.status, caught.value.message) == (StatusCode.NOT_FOUND, message)
+    assert (caught.value.status, caught.value.message) == (Status.NOT_FOUND, message)
 
 
 async def test_a_cancelled_call_ends_at_the_server_too() -> None:
@@ -216,7 +228,7 @@ async def test_a_call_connects_again_after_the_peer_was_restarted() -> None:
             assert await asked(channel, "second") == "second"
         with pytest.raises(CallFailed) as caught:
             await asked(channel, "gone")
-        assert caught.value.status is StatusCode.UNAVAILABLE
+        assert caught.value.status is Status.UNAVAILABLE
         async with answering(port=port):
             assert await asked(channel, "third") == "third"
 
@@ -238,19 +250,19 @@ async def test_a_peer_that_never_accepts_is_given_up(
     async def never(*_: object, **__: object) -> None:
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(calls, "CONNECT_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(connection, "CONNECT_SECONDS_MAX", 0.05)
     monkeypatch.setattr(asyncio.get_running_loop(), "create_unix_connection", never)
     async with calls.channel_to(f"unix://{tmp_path}/peer.sock") as channel:
         with pytest.raises(CallFailed, match="it accepts no connection") as caught:
             await version(channel)
-    assert caught.value.status is StatusCode.UNAVAILABLE
+    assert caught.value.status is Status.UNAVAILABLE
 
 
 async def test_a_name_that_no_host_can_have_is_unavailable() -> None:
     async with calls.channel_to("a..b:80") as channel:
         with pytest.raises(CallFailed, match=r"cannot connect to a\.\.b:80") as caught:
             await version(channel)
-    assert caught.value.status is StatusCode.UNAVAILABLE
+    assert caught.value.status is Status.UNAVAILABLE
 
 
 @pytest.mark.parametrize("turns", range(6))

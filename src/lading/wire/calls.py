@@ -1,76 +1,38 @@
-"""gRPC calls straight from the service descriptors, without generated stubs.
-
-By our own client: gRPC's own library costs every node 11 MB, and grpclib is slow to load
-(docs/adr/0004).
-"""
+"""gRPC calls straight from the service descriptors, without generated stubs, by grpclib."""
 
 import asyncio
-import enum
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeAlias, TypeVar
-from urllib.parse import unquote
 
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
+from grpclib.client import UnaryUnaryMethod
+from grpclib.const import Status
+from grpclib.exceptions import GRPCError, StreamTerminatedError
+from h2.errors import ErrorCodes
+from h2.exceptions import ProtocolError
 
 from lading.kernel.errors import Malformed
-from lading.wire import MESSAGE_BYTES_MAX, http2
-from lading.wire.http2 import Http2Connection
-
-CONNECT_SECONDS_MAX = 60.0
-"""How long an answer takes is for each caller to limit."""
-
-_PREFIX_BYTES = 5
+from lading.wire.connection import AnswerReset, AnswerTooLong, CannotConnect, RuntimeConnection
 
 Response = TypeVar("Response", bound=Message)
 Metadata: TypeAlias = Collection[tuple[str, str]]
 
+# What grpclib raises for an answer that is cut short, compressed unasked, or no such message.
+_UNREADABLE = (AssertionError, NotImplementedError, LookupError, ValueError, DecodeError)
 
-class StatusCode(enum.Enum):
-    """As gRPC numbers them."""
-
-    OK = 0
-    CANCELLED = 1
-    UNKNOWN = 2
-    INVALID_ARGUMENT = 3
-    DEADLINE_EXCEEDED = 4
-    NOT_FOUND = 5
-    ALREADY_EXISTS = 6
-    PERMISSION_DENIED = 7
-    RESOURCE_EXHAUSTED = 8
-    FAILED_PRECONDITION = 9
-    ABORTED = 10
-    OUT_OF_RANGE = 11
-    UNIMPLEMENTED = 12
-    INTERNAL = 13
-    UNAVAILABLE = 14
-    DATA_LOSS = 15
-    UNAUTHENTICATED = 16
-
-
-_STATUS_BY_NUMBER = {str(status.value): status for status in StatusCode}
-# For a peer that is no gRPC server, as gRPC's specification maps them.
-_STATUS_BY_HTTP = {
-    "400": StatusCode.INTERNAL,
-    "401": StatusCode.UNAUTHENTICATED,
-    "403": StatusCode.PERMISSION_DENIED,
-    "404": StatusCode.UNIMPLEMENTED,
-    "429": StatusCode.UNAVAILABLE,
-    "502": StatusCode.UNAVAILABLE,
-    "503": StatusCode.UNAVAILABLE,
-    "504": StatusCode.UNAVAILABLE,
+_STATUS_BY_RESET: Mapping[ErrorCodes | None, Status] = {
+    ErrorCodes.REFUSED_STREAM: Status.UNAVAILABLE,
+    ErrorCodes.CANCEL: Status.CANCELLED,
 }
-_STATUS_BY_RESET = {
-    http2.REFUSED_STREAM: StatusCode.UNAVAILABLE,
-    http2.CANCEL: StatusCode.CANCELLED,
-}
+_CLOSED = "this process closed it"
 
 
 class CallFailed(Exception):
     """The status that a call ended with, the peer's or our own, and its message."""
 
-    def __init__(self, status: StatusCode, message: str) -> None:
+    def __init__(self, status: Status, message: str) -> None:
         super().__init__(f"{status.name}: {message}")
         self.status = status
         self.message = message
@@ -82,15 +44,16 @@ class Channel:
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
         self._address = _address(endpoint)
-        self._connections: list[Http2Connection] = []
-        """The last one takes new calls; one before it may still have calls in flight."""
-        self._connecting = asyncio.Lock()
+        self._connection: RuntimeConnection | None = None
+        self._lost: asyncio.Future[str] | None = None
+        """Why the connection of the calls in flight ended."""
         self._is_closed = False
 
     def close(self) -> None:
         self._is_closed = True
-        for connection in self._connections:
-            connection.end("this process closed it")
+        self._end_calls(_CLOSED)
+        if self._connection is not None:
+            self._connection.close()
 
     async def call(
         self,
@@ -103,57 +66,85 @@ class Channel:
         timeout_seconds: float | None = None,
     ) -> Response:
         """The response's type is named for the reader and the type checker."""
-        headers = _headers(f"/{service.full_name}/{method}", metadata)
+        if self._is_closed:
+            raise self._failed(StreamTerminatedError(_CLOSED))
+        if self._connection is None:
+            self._connection = RuntimeConnection(address=self._address, on_lost=self._end_calls)
+        if self._lost is None:
+            self._lost = asyncio.get_running_loop().create_future()
+        path = f"/{service.full_name}/{method}"
+        unary = UnaryUnaryMethod(self._connection, path, type(request), response)
+        # grpclib ends a call by cancelling its task, so each call has a task of its own.
+        task = asyncio.create_task(_outcome(unary, request, metadata))
+        lost = self._lost
         try:
-            async with asyncio.timeout(timeout_seconds):
-                answer = await self._answer(headers, request)
-        except TimeoutError as error:
+            await asyncio.wait(
+                (task, lost), timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            task.cancel()
+        outcome = task.result() if task.done() and not task.cancelled() else None
+        if lost.done() and (outcome is None or isinstance(outcome, StreamTerminatedError)):
+            outcome = StreamTerminatedError(lost.result())
+        if outcome is None:
             message = f"no answer in {timeout_seconds:g} seconds"
-            raise CallFailed(StatusCode.DEADLINE_EXCEEDED, message) from error
-        _check(answer)
-        try:
-            return response.FromString(_message(answer.body))
-        except DecodeError as error:
-            raise CallFailed(StatusCode.INTERNAL, f"the answer cannot be read: {error}") from error
+            raise CallFailed(Status.DEADLINE_EXCEEDED, message)
+        if isinstance(outcome, Exception):
+            raise self._failed(outcome) from outcome
+        return outcome
 
-    async def _answer(self, headers: http2.Headers, request: Message) -> http2.Response:
-        connection = await self._connected()
-        try:
-            return await connection.request(headers, _framed(request))
-        except http2.ConnectionBroken as error:
-            message = f"the connection to {self._endpoint} broke: {error}"
-            raise CallFailed(StatusCode.UNAVAILABLE, message) from error
-        except http2.ResponseTooLong as error:
-            message = f"the answer cannot be read: {error}"
-            raise CallFailed(StatusCode.RESOURCE_EXHAUSTED, message) from error
-        except http2.StreamReset as error:
-            # The peer gave up this call only: Go's servers do so with too long an error.
-            status = _STATUS_BY_RESET.get(error.code, StatusCode.INTERNAL)
-            raise CallFailed(status, f"the answer was broken off: {error}") from error
+    def _end_calls(self, why: str) -> None:
+        if self._lost is not None:
+            self._lost.set_result(why)
+            self._lost = None
 
-    async def _connected(self) -> Http2Connection:
-        async with self._connecting:
-            if not self._connections or not self._connections[-1].accepts_requests:
-                kept = [one for one in self._connections if not one.has_ended]
-                self._connections = [*kept, await self._new_connection()]
-            if self._is_closed:
-                self.close()
-            return self._connections[-1]
+    def _failed(self, error: Exception) -> CallFailed:
+        match error:
+            case GRPCError():
+                return CallFailed(error.status, error.message or error.status.name)
+            case CannotConnect():
+                message = f"cannot connect to {self._endpoint}: {error}"
+                return CallFailed(Status.UNAVAILABLE, message)
+            case AnswerTooLong():
+                message = f"the answer cannot be read: {error}"
+                return CallFailed(Status.RESOURCE_EXHAUSTED, message)
+            case AnswerReset():
+                # The peer gave up this call only: Go's servers do so with too long an error.
+                status = _STATUS_BY_RESET.get(error.code, Status.INTERNAL)
+                return CallFailed(status, f"the answer was broken off: {error}")
+            case StreamTerminatedError() | ProtocolError():
+                message = f"the connection to {self._endpoint} broke: {error}"
+                return CallFailed(Status.UNAVAILABLE, message)
+            case _:
+                return CallFailed(Status.INTERNAL, f"the answer cannot be read: {error!r}")
 
-    async def _new_connection(self) -> Http2Connection:
-        loop = asyncio.get_running_loop()
-        host, port = self._address
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS_MAX):
-                if port is None:
-                    _, connection = await loop.create_unix_connection(_http2, host)
-                else:
-                    _, connection = await loop.create_connection(_http2, host, port)
-        except (OSError, UnicodeError) as error:  # the latter for what cannot be a host's name
-            why = getattr(error, "strerror", "") or str(error) or "it accepts no connection"
-            message = f"cannot connect to {self._endpoint}: {why}"
-            raise CallFailed(StatusCode.UNAVAILABLE, message) from error
-        return connection
+
+async def _outcome(
+    unary: UnaryUnaryMethod[Message, Response], request: Message, metadata: Metadata
+) -> Response | Exception:
+    """An error is returned: after a cancellation of the caller nothing would retrieve it."""
+    try:
+        return await _answer(unary, request, metadata)
+    except (
+        GRPCError,
+        StreamTerminatedError,
+        ProtocolError,
+        CannotConnect,
+        *_UNREADABLE,
+    ) as error:
+        return error
+
+
+async def _answer(
+    unary: UnaryUnaryMethod[Message, Response], request: Message, metadata: Metadata
+) -> Response:
+    async with unary.open(metadata=metadata) as stream:
+        await stream.send_message(request, end=True)
+        answer = await stream.recv_message()
+        await stream.recv_trailing_metadata()
+    if answer is None:
+        raise DecodeError("it holds no message")
+    return answer
 
 
 @asynccontextmanager
@@ -175,51 +166,3 @@ def _address(endpoint: str) -> tuple[str, int | None]:
     if scheme in ("", "tcp") and host and port.isdecimal() and len(port) <= 5 and int(port) < 2**16:
         return host.strip("[]"), int(port)
     raise Malformed(what="endpoint", text=endpoint, reason="expected unix:///path or host:port")
-
-
-def _http2() -> Http2Connection:
-    return Http2Connection(body_bytes_max=_PREFIX_BYTES + MESSAGE_BYTES_MAX)
-
-
-def _headers(path: str, metadata: Metadata) -> http2.Headers:
-    return (
-        (":method", "POST"),
-        (":scheme", "http"),
-        (":path", path),
-        (":authority", "localhost"),
-        ("te", "trailers"),
-        ("content-type", "application/grpc"),
-        ("user-agent", "lading"),
-        *metadata,
-    )
-
-
-def _framed(request: Message) -> bytes:
-    message = request.SerializeToString()
-    return b"\0" + len(message).to_bytes(_PREFIX_BYTES - 1) + message
-
-
-def _check(answer: http2.Response) -> None:
-    headers = answer.headers
-    number = headers.get("grpc-status")
-    if number is None:
-        http_status = headers.get(":status", "")
-        status = _STATUS_BY_HTTP.get(http_status, StatusCode.UNKNOWN)
-        raise CallFailed(
-            status, f"it is no gRPC service: HTTP status {http_status}, no grpc-status"
-        )
-    status = _STATUS_BY_NUMBER.get(number, StatusCode.UNKNOWN)
-    if status is not StatusCode.OK:
-        raise CallFailed(status, unquote(headers.get("grpc-message", "")) or status.name)
-
-
-def _message(body: bytes) -> bytes:
-    if not body:
-        raise DecodeError("it holds no message")
-    if body[0]:
-        raise DecodeError("it is compressed")
-    message = body[_PREFIX_BYTES:]
-    length = int.from_bytes(body[1:_PREFIX_BYTES])
-    if len(body) < _PREFIX_BYTES or len(message) != length:
-        raise DecodeError(f"it holds {len(message)} bytes instead of {length}")
-    return message

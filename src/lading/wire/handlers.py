@@ -1,62 +1,84 @@
-"""Serves gRPC calls straight from the service descriptors, without generated stubs."""
+"""Serves gRPC calls straight from the service descriptors, without generated stubs, by grpclib."""
 
 import re
-from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar, cast
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias, TypeVar
 
-import grpc
-import grpc.aio
+import grpclib.server
 from google.protobuf import message_factory
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
-
-from lading.wire import MESSAGE_BYTES_MAX
-
-MESSAGE_OPTIONS = (
-    ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
-    ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
-)
+from grpclib.const import Cardinality, Handler, Status
+from grpclib.exceptions import GRPCError
+from grpclib.protocol import H2Protocol
 
 DETAILS_BYTES_MAX = 4096
 """A client may hang up over a longer status, and with it end every other call that is in flight."""
 
 Refusal = TypeVar("Refusal", bound=Exception)
-Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
-Status: TypeAlias = tuple[grpc.StatusCode, str]
+Metadata: TypeAlias = Mapping[str, str | bytes]
+Stream: TypeAlias = grpclib.server.Stream[Message, Message]
 
 
-def handlers(
-    service: ServiceDescriptor,
-    servicer: object,
-    *,
-    refusals: type[Refusal],
-    status_of: Callable[[Refusal], Status],
-) -> grpc.GenericRpcHandler:
-    """Serves the methods that the servicer has, in snake case; the rest are UNIMPLEMENTED.
+class Service:
+    """The methods that the servicer has, in snake case; the rest are UNIMPLEMENTED.
 
     An error of the type `refusals` is answered with its status; any other is a bug.
     """
 
-    def answered(function: Any) -> Any:
-        async def answer(request: Message, context: Context) -> Message:
-            try:
-                return cast(Message, await function(request, context))
-            except refusals as error:
-                code, details = status_of(error)
-                await context.abort(code, _cut(details))
+    def __init__(
+        self,
+        service: ServiceDescriptor,
+        servicer: object,
+        *,
+        refusals: type[Refusal],
+        status_of: Callable[[Refusal], tuple[Status, str]],
+    ) -> None:
+        def answered(function: Any) -> Any:
+            async def answer(stream: Stream) -> None:
+                request = await stream.recv_message()
+                try:
+                    response = await function(request, stream.metadata)
+                except refusals as error:
+                    status, details = status_of(error)
+                    raise GRPCError(status, _cut(details)) from error
+                await stream.send_message(response)
 
-        return answer
+            return answer
 
-    table = {
-        method.name: grpc.unary_unary_rpc_method_handler(
-            answered(getattr(servicer, _snake(method.name))),
-            request_deserializer=message_factory.GetMessageClass(method.input_type).FromString,
-            response_serializer=_serialize,
-        )
-        for method in service.methods
-        if hasattr(servicer, _snake(method.name))
-    }
-    return grpc.method_handlers_generic_handler(service.full_name, table)
+        self._handlers = {
+            f"/{service.full_name}/{method.name}": Handler(
+                answered(getattr(servicer, _snake(method.name))),
+                Cardinality.UNARY_UNARY,
+                message_factory.GetMessageClass(method.input_type),
+                message_factory.GetMessageClass(method.output_type),
+            )
+            for method in service.methods
+            if hasattr(servicer, _snake(method.name))
+        }
+
+    def __mapping__(self) -> dict[str, Handler]:
+        return self._handlers
+
+
+class Server(grpclib.server.Server):
+    """Closes its connections when it ends; grpclib's would serve those that are open."""
+
+    def __init__(self, services: Iterable[Service]) -> None:
+        super().__init__(list(services))
+        self._protocols: weakref.WeakSet[H2Protocol] = weakref.WeakSet()
+
+    def _protocol_factory(self) -> H2Protocol:
+        protocol = super()._protocol_factory()
+        self._protocols.add(protocol)
+        return protocol
+
+    def close(self) -> None:
+        super().close()
+        for protocol in self._protocols:
+            if hasattr(protocol, "processor"):  # not yet, in the moment that it is accepted
+                protocol.processor.close()
 
 
 def _cut(details: str) -> str:
@@ -64,10 +86,6 @@ def _cut(details: str) -> str:
     if len(encoded) <= DETAILS_BYTES_MAX:
         return details
     return encoded[:DETAILS_BYTES_MAX].decode(errors="ignore") + " ..."
-
-
-def _serialize(message: Message) -> bytes:
-    return message.SerializeToString()
 
 
 def _snake(name: str) -> str:

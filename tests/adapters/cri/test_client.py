@@ -194,5 +194,5 @@ async def test_an_endless_error_costs_its_own_call_only(
 
 @pytest.mark.parametrize("module", ["lading.adapters.cri", "lading.wiring.image_commands"])
 def test_grpc_is_not_imported_before_a_runtime_is_called(module: str) -> None:
-    code = f"import sys, {module}; sys.exit('hpack' in sys.modules)"
+    code = f"import sys, {module}; sys.exit('grpclib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

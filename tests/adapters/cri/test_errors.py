@@ -3,12 +3,13 @@
 import time
 
 import pytest
+from grpclib.const import Status
 
 from lading.adapters.cri import errors
 from lading.ports import cri
-from lading.wire.calls import CallFailed, StatusCode
+from lading.wire.calls import CallFailed
 
-UNKNOWN, NOT_FOUND = StatusCode.UNKNOWN, StatusCode.NOT_FOUND
+UNKNOWN, NOT_FOUND = Status.UNKNOWN, Status.NOT_FOUND
 
 
 @pytest.mark.parametrize(
@@ -45,15 +46,15 @@ UNKNOWN, NOT_FOUND = StatusCode.UNKNOWN, StatusCode.NOT_FOUND
         (UNKNOWN, "server is not initialized yet", cri.Unavailable),
         (UNKNOWN, "invalid reference format", cri.InvalidReference),
         (UNKNOWN, "UnknownHandler: no runtime handler 'x'", cri.UnknownHandler),
-        (StatusCode.UNAVAILABLE, "connection refused", cri.Unavailable),
-        (StatusCode.UNAVAILABLE, "RegistryUnavailable: x", cri.RegistryUnavailable),
-        (StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded", cri.TimedOut),
-        (StatusCode.UNIMPLEMENTED, "unknown method", cri.Unsupported),
+        (Status.UNAVAILABLE, "connection refused", cri.Unavailable),
+        (Status.UNAVAILABLE, "RegistryUnavailable: x", cri.RegistryUnavailable),
+        (Status.DEADLINE_EXCEEDED, "Deadline Exceeded", cri.TimedOut),
+        (Status.UNIMPLEMENTED, "unknown method", cri.Unsupported),
         (UNKNOWN, "an unknown error", cri.CriError),
     ],
 )
 def test_words_and_codes_become_kinds(
-    status: StatusCode, message: str, expected: type[cri.CriError]
+    status: Status, message: str, expected: type[cri.CriError]
 ) -> None:
     translated = errors.translated(CallFailed(status, message), call="PullImage", image="r.io/a:1")
     assert type(translated) is expected
@@ -103,5 +104,5 @@ def test_a_hostile_message_is_classified_in_time(word: str) -> None:
     """As much as a gRPC client takes; a search that begins anew at each word takes seconds."""
     message = word * (64 * 1024 // len(word))
     began = time.process_time()
-    errors.translated(CallFailed(StatusCode.UNKNOWN, message), call="PullImage", image="r.io/a:1")
+    errors.translated(CallFailed(Status.UNKNOWN, message), call="PullImage", image="r.io/a:1")
     assert time.process_time() - began < 0.5

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
+from grpclib.const import Status
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.cri import pins_containerd, releases
@@ -15,7 +16,7 @@ from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec, Pin, RecordedPin
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.wire import calls
-from lading.wire.calls import Channel, StatusCode
+from lading.wire.calls import Channel
 from tests.servers.cri.memory_registry import MemoryRegistry
 
 
@@ -105,7 +106,7 @@ class FailingChannel:
     async def call(self, service: Any, method: str, *rest: Any, **more: Any) -> Any:
         if method == "Update":
             if not self._updates_left:
-                raise calls.CallFailed(StatusCode.UNAVAILABLE, "killed")
+                raise calls.CallFailed(Status.UNAVAILABLE, "killed")
             self._updates_left -= 1
         return await self._channel.call(service, method, *rest, **more)
 

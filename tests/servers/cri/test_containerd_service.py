@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from grpclib.const import Status
 
 from lading.ports.cri import ImageSpec
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.wire import calls
 from lading.wire import containerd_images_pb2 as pb2
-from lading.wire.calls import CallFailed, Channel, StatusCode
+from lading.wire.calls import CallFailed, Channel
 from tests.servers.cri.memory_registry import MemoryRegistry
 
 SERVICE = pb2.DESCRIPTOR.services_by_name["Images"]
@@ -65,7 +66,7 @@ async def test_another_namespace_is_empty_and_none_at_all_is_refused(
     assert await listed(channel, "default") == []
     with pytest.raises(CallFailed) as caught:
         await channel.call(SERVICE, "List", pb2.ListImagesRequest(), pb2.ListImagesResponse)
-    assert caught.value.status is StatusCode.FAILED_PRECONDITION
+    assert caught.value.status is Status.FAILED_PRECONDITION
 
 
 async def test_a_masked_update_changes_only_the_labels_it_names(
@@ -82,19 +83,19 @@ async def test_a_masked_update_changes_only_the_labels_it_names(
 @pytest.mark.parametrize(
     ("image", "path", "status"),
     [
-        (pb2.Image(labels={"a": "1"}), "labels.a", StatusCode.INVALID_ARGUMENT),
-        (pb2.Image(target=TARGET), "target", StatusCode.INVALID_ARGUMENT),
+        (pb2.Image(labels={"a": "1"}), "labels.a", Status.INVALID_ARGUMENT),
+        (pb2.Image(target=TARGET), "target", Status.INVALID_ARGUMENT),
         (
             pb2.Image(target=TARGET, labels={"a": "x" * 4096}),
             "labels.a",
-            StatusCode.INVALID_ARGUMENT,
+            Status.INVALID_ARGUMENT,
         ),
-        (pb2.Image(name="r.io/none:1", target=TARGET), "labels.a", StatusCode.NOT_FOUND),
+        (pb2.Image(name="r.io/none:1", target=TARGET), "labels.a", Status.NOT_FOUND),
     ],
     ids=["no target, which crashes containerd", "not a label", "too long", "no such image"],
 )
 async def test_a_wrong_update_is_refused_and_changes_nothing(
-    channel: Channel, image_id: str, image: pb2.Image, path: str, status: StatusCode
+    channel: Channel, image_id: str, image: pb2.Image, path: str, status: Status
 ) -> None:
     before = await listed(channel, "k8s.io")
     wrong = pb2.Image(name=image_id)

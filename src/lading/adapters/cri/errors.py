@@ -7,9 +7,11 @@ of containerd and CRI-O are recognised here and nowhere else.
 import re
 from collections.abc import Mapping
 
+from grpclib.const import Status
+
 from lading.ports import cri
 from lading.ports.cri import CriError
-from lading.wire.calls import CallFailed, StatusCode
+from lading.wire.calls import CallFailed
 
 # CRI names some errors by a prefix of the message; our embedded service names all of them so.
 _BY_PREFIX: Mapping[str, type[CriError]] = {
@@ -90,11 +92,11 @@ _WORDING: Mapping[type[CriError], tuple[str, ...]] = {
     cri.InUse: ("image is in use", "image used by", "in use by a container"),
 }
 
-_BY_STATUS: Mapping[StatusCode, type[CriError]] = {
-    StatusCode.UNAVAILABLE: cri.Unavailable,
-    StatusCode.CANCELLED: cri.Unavailable,
-    StatusCode.DEADLINE_EXCEEDED: cri.TimedOut,
-    StatusCode.UNIMPLEMENTED: cri.Unsupported,
+_BY_STATUS: Mapping[Status, type[CriError]] = {
+    Status.UNAVAILABLE: cri.Unavailable,
+    Status.CANCELLED: cri.Unavailable,
+    Status.DEADLINE_EXCEEDED: cri.TimedOut,
+    Status.UNIMPLEMENTED: cri.Unsupported,
 }
 
 
@@ -108,7 +110,7 @@ def translated(error: CallFailed, *, call: str, image: str = "") -> CriError:
     return kind(f"{prefix}{message}", image=image)
 
 
-def _kind(status: StatusCode, message: str) -> type[CriError]:
+def _kind(status: Status, message: str) -> type[CriError]:
     prefix = message.partition(":")[0].rpartition(" ")[2]
     if prefix in _BY_PREFIX:
         return _BY_PREFIX[prefix]
@@ -117,4 +119,4 @@ def _kind(status: StatusCode, message: str) -> type[CriError]:
     for kind, wording in _WORDING.items():
         if re.search("|".join(wording), message, re.IGNORECASE):
             return kind
-    return cri.ImageNotFound if status is StatusCode.NOT_FOUND else CriError
+    return cri.ImageNotFound if status is Status.NOT_FOUND else CriError

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 from google.protobuf.message import Message
+from grpclib.const import Status
 
 from lading.adapters.cri import errors, read_back, releases
 from lading.kernel import digests
@@ -18,7 +19,7 @@ from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, Pin, RecordedPin
 from lading.wire import containerd_images_pb2 as pb2
-from lading.wire.calls import CallFailed, Channel, StatusCode
+from lading.wire.calls import CallFailed, Channel
 
 CALL_TIMEOUT_SECONDS = 30.0
 NAMESPACE = (("containerd-namespace", "k8s.io"),)
@@ -134,7 +135,7 @@ class ContainerdPins:
         try:
             await self._call("Update", request, pb2.UpdateImageResponse)
         except CallFailed as error:
-            if error.status is StatusCode.NOT_FOUND:
+            if error.status is Status.NOT_FOUND:
                 return  # removed meanwhile; `recorded` will not list it
             raise errors.translated(error, call="labelling", image=record.name) from error
 

@@ -5,12 +5,12 @@ Stricter than containerd where containerd crashes: an update without a target is
 
 from collections.abc import Mapping, Sequence
 
-import grpc
+from grpclib.const import Status
 
 from lading.servers.cri.core import LABEL_BYTES_MAX, EmbeddedRuntime
 from lading.servers.cri.records import StoredImage
 from lading.wire import containerd_images_pb2 as pb2
-from lading.wire.handlers import Context
+from lading.wire.handlers import Metadata
 
 NAMESPACE_KEY = "containerd-namespace"
 NAMESPACE = "k8s.io"
@@ -18,7 +18,7 @@ _LABELS = "labels"
 
 
 class Refused(Exception):
-    def __init__(self, code: grpc.StatusCode, message: str) -> None:
+    def __init__(self, code: Status, message: str) -> None:
         super().__init__(message)
         self.status = (code, message)
 
@@ -28,42 +28,41 @@ class ContainerdImages:
         self._runtime = runtime
 
     async def list(
-        self, request: pb2.ListImagesRequest, context: Context
+        self, request: pb2.ListImagesRequest, metadata: Metadata
     ) -> pb2.ListImagesResponse:
         if request.filters:
-            raise Refused(grpc.StatusCode.UNIMPLEMENTED, "filters are not supported")
-        names = self._names(context)
+            raise Refused(Status.UNIMPLEMENTED, "filters are not supported")
+        names = self._names(metadata)
         return pb2.ListImagesResponse(
             images=[_message(name, image, labels) for name, (image, labels) in names.items()]
         )
 
-    async def get(self, request: pb2.GetImageRequest, context: Context) -> pb2.GetImageResponse:
-        image, labels = self._named(request.name, context)
+    async def get(self, request: pb2.GetImageRequest, metadata: Metadata) -> pb2.GetImageResponse:
+        image, labels = self._named(request.name, metadata)
         return pb2.GetImageResponse(image=_message(request.name, image, labels))
 
     async def update(
-        self, request: pb2.UpdateImageRequest, context: Context
+        self, request: pb2.UpdateImageRequest, metadata: Metadata
     ) -> pb2.UpdateImageResponse:
         if not request.image.HasField("target"):
-            raise Refused(grpc.StatusCode.INVALID_ARGUMENT, "image.target is required")
-        image, before = self._named(request.image.name, context)
+            raise Refused(Status.INVALID_ARGUMENT, "image.target is required")
+        image, before = self._named(request.image.name, metadata)
         paths = request.update_mask.paths or [_LABELS]
         labels = _updated(before, request.image.labels, paths)
         _require_short(labels)
         self._runtime.set_labels(request.image.name, labels)
         return pb2.UpdateImageResponse(image=_message(request.image.name, image, labels))
 
-    def _named(self, name: str, context: Context) -> tuple[StoredImage, dict[str, str]]:
-        names = self._names(context)
+    def _named(self, name: str, metadata: Metadata) -> tuple[StoredImage, dict[str, str]]:
+        names = self._names(metadata)
         if name not in names:
-            raise Refused(grpc.StatusCode.NOT_FOUND, f"image {name!r}: not found")
+            raise Refused(Status.NOT_FOUND, f"image {name!r}: not found")
         return names[name]
 
-    def _names(self, context: Context) -> dict[str, tuple[StoredImage, dict[str, str]]]:
-        metadata = dict(context.invocation_metadata() or ())
+    def _names(self, metadata: Metadata) -> dict[str, tuple[StoredImage, dict[str, str]]]:
         if NAMESPACE_KEY not in metadata:
             message = "namespace is required: send the metadata containerd-namespace"
-            raise Refused(grpc.StatusCode.FAILED_PRECONDITION, message)
+            raise Refused(Status.FAILED_PRECONDITION, message)
         return self._runtime.labelled_names() if metadata[NAMESPACE_KEY] == NAMESPACE else {}
 
 
@@ -76,7 +75,7 @@ def _updated(
         field, _, key = path.partition(".")
         if field != _LABELS:
             message = f"only labels can be updated, not {path}"
-            raise Refused(grpc.StatusCode.INVALID_ARGUMENT, message)
+            raise Refused(Status.INVALID_ARGUMENT, message)
         if key:
             after[key] = sent.get(key, "")
         else:
@@ -88,7 +87,7 @@ def _require_short(labels: Mapping[str, str]) -> None:
     for key, value in labels.items():
         if len(f"{key}{value}".encode()) > LABEL_BYTES_MAX:
             message = f"label {key!r} and its value are longer than {LABEL_BYTES_MAX} bytes"
-            raise Refused(grpc.StatusCode.INVALID_ARGUMENT, message)
+            raise Refused(Status.INVALID_ARGUMENT, message)
 
 
 def _message(name: str, image: StoredImage, labels: Mapping[str, str]) -> pb2.Image:

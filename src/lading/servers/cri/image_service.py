@@ -11,13 +11,13 @@ class ImageService:
         self._runtime = runtime
 
     async def list_images(
-        self, request: cri_pb2.ListImagesRequest, context: object
+        self, request: cri_pb2.ListImagesRequest, metadata: object
     ) -> cri_pb2.ListImagesResponse:
         images = await self._runtime.images(_filter(request))
         return cri_pb2.ListImagesResponse(images=map(messages.image_message, images))
 
     async def image_status(
-        self, request: cri_pb2.ImageStatusRequest, context: object
+        self, request: cri_pb2.ImageStatusRequest, metadata: object
     ) -> cri_pb2.ImageStatusResponse:
         spec = messages.spec_data(request.image)
         if request.verbose:
@@ -32,20 +32,20 @@ class ImageService:
         return cri_pb2.ImageStatusResponse(image=messages.image_message(found))
 
     async def pull_image(
-        self, request: cri_pb2.PullImageRequest, context: object
+        self, request: cri_pb2.PullImageRequest, metadata: object
     ) -> cri_pb2.PullImageResponse:
         credential = messages.credential_data(request.auth) if request.HasField("auth") else None
         image_id = await self._runtime.pull(messages.spec_data(request.image), credential)
         return cri_pb2.PullImageResponse(image_ref=image_id)
 
     async def remove_image(
-        self, request: cri_pb2.RemoveImageRequest, context: object
+        self, request: cri_pb2.RemoveImageRequest, metadata: object
     ) -> cri_pb2.RemoveImageResponse:
         await self._runtime.remove(messages.spec_data(request.image))
         return cri_pb2.RemoveImageResponse()
 
     async def image_fs_info(
-        self, request: cri_pb2.ImageFsInfoRequest, context: object
+        self, request: cri_pb2.ImageFsInfoRequest, metadata: object
     ) -> cri_pb2.ImageFsInfoResponse:
         filesystems = await self._runtime.filesystems()
         return cri_pb2.ImageFsInfoResponse(

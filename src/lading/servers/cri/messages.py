@@ -3,21 +3,21 @@
 import base64
 from collections.abc import Mapping
 
-import grpc
+from grpclib.const import Status
 
 from lading.ports import cri
 from lading.ports.registry import Credential
 from lading.wire import cri_pb2
 
-_CODES: Mapping[type[cri.CriError], grpc.StatusCode] = {
-    cri.RegistryUnavailable: grpc.StatusCode.UNAVAILABLE,
-    cri.ImageNotFound: grpc.StatusCode.NOT_FOUND,
-    cri.NoMatchingPlatform: grpc.StatusCode.NOT_FOUND,
-    cri.Unauthorized: grpc.StatusCode.PERMISSION_DENIED,
-    cri.NoSpace: grpc.StatusCode.RESOURCE_EXHAUSTED,
-    cri.UnknownHandler: grpc.StatusCode.INVALID_ARGUMENT,
-    cri.InvalidReference: grpc.StatusCode.INVALID_ARGUMENT,
-    cri.ContentRejected: grpc.StatusCode.DATA_LOSS,
+_CODES: Mapping[type[cri.CriError], Status] = {
+    cri.RegistryUnavailable: Status.UNAVAILABLE,
+    cri.ImageNotFound: Status.NOT_FOUND,
+    cri.NoMatchingPlatform: Status.NOT_FOUND,
+    cri.Unauthorized: Status.PERMISSION_DENIED,
+    cri.NoSpace: Status.RESOURCE_EXHAUSTED,
+    cri.UnknownHandler: Status.INVALID_ARGUMENT,
+    cri.InvalidReference: Status.INVALID_ARGUMENT,
+    cri.ContentRejected: Status.DATA_LOSS,
 }
 
 _STATES = {
@@ -28,9 +28,9 @@ _STATES = {
 }
 
 
-def code_and_details(error: cri.CriError) -> tuple[grpc.StatusCode, str]:
+def code_and_details(error: cri.CriError) -> tuple[Status, str]:
     """CRI tells kinds of errors apart by a name before the first colon."""
-    code = _CODES.get(type(error), grpc.StatusCode.UNKNOWN)
+    code = _CODES.get(type(error), Status.UNKNOWN)
     return code, f"{type(error).__name__}: {error.message}"
 
 

@@ -3,12 +3,13 @@
 Nothing is run: the calls that would start something are not there, so gRPC says UNIMPLEMENTED.
 """
 
-import grpc
+from grpclib.const import Status
+from grpclib.exceptions import GRPCError
 
 from lading.ports.cri import Cri
 from lading.servers.cri import messages
 from lading.wire import cri_pb2
-from lading.wire.handlers import Context
+from lading.wire.handlers import Metadata
 
 CRI_VERSION = "0.1.0"
 """What kubelet sends and every runtime answers as the version of the protocol."""
@@ -19,7 +20,7 @@ class RuntimeService:
         self._runtime = runtime
 
     async def version(
-        self, request: cri_pb2.VersionRequest, context: object
+        self, request: cri_pb2.VersionRequest, metadata: object
     ) -> cri_pb2.VersionResponse:
         version = await self._runtime.version()
         return cri_pb2.VersionResponse(
@@ -30,7 +31,7 @@ class RuntimeService:
         )
 
     async def status(
-        self, request: cri_pb2.StatusRequest, context: object
+        self, request: cri_pb2.StatusRequest, metadata: object
     ) -> cri_pb2.StatusResponse:
         status = await self._runtime.status()
         conditions = {"RuntimeReady": status.ready, "NetworkReady": status.network_ready}
@@ -54,7 +55,7 @@ class RuntimeService:
         )
 
     async def list_containers(
-        self, request: cri_pb2.ListContainersRequest, context: object
+        self, request: cri_pb2.ListContainersRequest, metadata: object
     ) -> cri_pb2.ListContainersResponse:
         listed = map(messages.container_message, await self._runtime.containers())
         wanted = request.filter
@@ -68,18 +69,18 @@ class RuntimeService:
         )
 
     async def container_status(
-        self, request: cri_pb2.ContainerStatusRequest, context: Context
+        self, request: cri_pb2.ContainerStatusRequest, metadata: Metadata
     ) -> cri_pb2.ContainerStatusResponse:
         for container in await self._runtime.containers():
             if container.id == request.container_id:
                 break
         else:
             message = f"container {request.container_id!r} not found"
-            await context.abort(grpc.StatusCode.NOT_FOUND, message)
+            raise GRPCError(Status.NOT_FOUND, message)
         status = messages.container_status_message(container)
         return cri_pb2.ContainerStatusResponse(status=status)
 
     async def list_pod_sandbox(
-        self, request: cri_pb2.ListPodSandboxRequest, context: object
+        self, request: cri_pb2.ListPodSandboxRequest, metadata: object
     ) -> cri_pb2.ListPodSandboxResponse:
         return cri_pb2.ListPodSandboxResponse()

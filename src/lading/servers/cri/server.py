@@ -1,13 +1,9 @@
 """Serves an embedded runtime on a unix socket, until the context ends."""
 
 import os
-import urllib.parse
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-
-import grpc
-import grpc.aio
 
 from lading.ports import cri
 from lading.servers.cri import messages
@@ -15,9 +11,9 @@ from lading.servers.cri.containerd_service import ContainerdImages, Refused
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.servers.cri.image_service import ImageService
 from lading.servers.cri.runtime_service import RuntimeService
-from lading.wire import containerd_images_pb2, cri_pb2, handlers
+from lading.wire import containerd_images_pb2, cri_pb2
+from lading.wire.handlers import Server, Service
 
-STOP_GRACE_SECONDS = 1.0
 SOCKET_MODE = 0o660  # as containerd and CRI-O: a user who may write to it is root on the node
 SOCKET_PATH_BYTES_MAX = 107  # of the kernel's 108, the last is a zero
 
@@ -35,28 +31,24 @@ class CannotListen(Exception):
 @asynccontextmanager
 async def serve(runtime: EmbeddedRuntime, socket: Path) -> AsyncIterator[str]:
     """Yields the endpoint, `unix://…`; a socket that an earlier run left behind is replaced."""
-    if len(os.fsencode(socket)) > SOCKET_PATH_BYTES_MAX:  # gRPC would also log it
+    if len(os.fsencode(socket)) > SOCKET_PATH_BYTES_MAX:
         raise CannotListen(socket)
-    server = grpc.aio.server(options=handlers.MESSAGE_OPTIONS)
-    server.add_generic_rpc_handlers(_handlers(runtime))
+    server = Server(_services(runtime))
     try:
-        server.add_insecure_port(f"unix://{urllib.parse.quote(str(socket))}")
-    except RuntimeError as error:  # gRPC's only word
+        await server.start(path=str(socket))
+    except OSError as error:
         raise CannotListen(socket) from error
-    await server.start()
     os.chmod(socket, SOCKET_MODE)
-    try:
+    async with server:
         yield f"unix://{socket}"
-    finally:
-        await server.stop(STOP_GRACE_SECONDS)
 
 
-def _handlers(runtime: EmbeddedRuntime) -> tuple[grpc.GenericRpcHandler, ...]:
+def _services(runtime: EmbeddedRuntime) -> tuple[Service, ...]:
     services = cri_pb2.DESCRIPTOR.services_by_name
     for_cri = {"ImageService": ImageService(runtime), "RuntimeService": RuntimeService(runtime)}
     return (
         *(
-            handlers.handlers(
+            Service(
                 services[name],
                 servicer,
                 refusals=cri.CriError,
@@ -64,7 +56,7 @@ def _handlers(runtime: EmbeddedRuntime) -> tuple[grpc.GenericRpcHandler, ...]:
             )
             for name, servicer in for_cri.items()
         ),
-        handlers.handlers(
+        Service(
             containerd_images_pb2.DESCRIPTOR.services_by_name["Images"],
             ContainerdImages(runtime),
             refusals=Refused,
