@@ -29,7 +29,7 @@ HELP_MS_MAX = 150.0
 """For `lading --help`."""
 COMMAND_HELP_MS_MAX = 300.0
 """For the slowest help of a command."""
-WORK_MS_MAX = 200.0
+WORK_MS_MAX = 500.0
 """For the commands at work."""
 
 

@@ -42,7 +42,7 @@ class InMemory(Target, frozen=True, kw_only=True):
     client: Any
 
     @asynccontextmanager
-    async def open(self, *, is_brief: bool = True) -> AsyncIterator[KubeClient]:
+    async def open(self) -> AsyncIterator[KubeClient]:
         yield self.client
 
 

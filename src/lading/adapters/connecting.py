@@ -3,26 +3,22 @@
 import os
 import re
 import ssl
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import aiohttp
+import aiohttp
 
 _ERROR_NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
-def reason(error: "aiohttp.ClientError | OSError") -> str:
+def reason(error: aiohttp.ClientError | OSError | ValueError) -> str:
     """`Connection refused`, `Name or service not known`, without what aiohttp adds."""
-    import aiohttp  # slow to load, and most commands work without it
-
     if isinstance(error, aiohttp.ClientResponseError):
         return f"{error.status} {error.message}".strip()  # its own text has the whole URL
     if not isinstance(error, aiohttp.ClientConnectorError):
         return str(error) or type(error).__name__
-    return system_reason(error.os_error)
+    return _system_reason(error.os_error)
 
 
-def system_reason(cause: OSError) -> str:
+def _system_reason(cause: OSError) -> str:
     if isinstance(cause, ssl.SSLError):
         return f"TLS failed: {(cause.reason or str(cause)).replace('_', ' ').lower()}"
     if cause.errno is not None and cause.errno > 0:  # those of a name that is not known are below

@@ -37,11 +37,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
 
     @asynccontextmanager
-    async def open(self, *, is_brief: bool = True) -> AsyncIterator[KubeClient]:
-        """A command that runs on, such as the dashboard, is not brief."""
-        async with clusters.open_client(
-            self.found(), system_clock(), on_warning=_warn, is_brief=is_brief
-        ) as client:
+    async def open(self) -> AsyncIterator[KubeClient]:
+        async with clusters.open_client(self.found(), system_clock(), on_warning=_warn) as client:
             yield client
 
     @property

@@ -43,7 +43,7 @@ async def _serve(target: Target, port: int, plan: Path | None, files: tuple[str,
     from lading.web.pruning_plan import PlanReader
     from lading.wiring.live_progress import LiveProgress
 
-    async with target.open(is_brief=False) as client:
+    async with target.open() as client:
         await clusters.require_credentials(client)
         async with serving.opened(
             client,

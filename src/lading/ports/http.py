@@ -9,6 +9,9 @@ from typing import Protocol
 
 import msgspec
 
+ANSWER_BYTES_MAX = 512 * 1024 * 1024
+"""Of an API server, unpacked: a page of 500 objects of 1 MiB, which is about what etcd stores."""
+
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     method: str
@@ -17,6 +20,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     """Header names in lower case."""
     body: bytes = b""
+    answer_bytes_max: int = ANSWER_BYTES_MAX
+    """Less for an answer that is not the API server's own."""
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,8 @@ KubeError                 the API server refused, or could not be reached
 ├── Gone                  410 (a revision that was compacted away)
 ├── Invalid               400, 413 or 422, with causes that name the fields
 ├── Unauthorized          401
-└── Forbidden             403
+├── Forbidden             403
+└── TooLarge              an answer that exceeds its limit
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -93,6 +94,10 @@ class Unauthorized(KubeError):
 
 
 class Forbidden(KubeError):
+    pass
+
+
+class TooLarge(KubeError):
     pass
 
 

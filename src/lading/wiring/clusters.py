@@ -42,7 +42,6 @@ async def open_client(
     on_warning: Callable[[str], None] = client.ignore_warning,
     metrics: "Metrics | None" = None,
     is_rate_limited: bool = True,
-    is_brief: bool = False,
 ) -> AsyncIterator[KubeClient]:
     def measured(exchange: Exchange) -> Exchange:
         if metrics is None:
@@ -57,7 +56,6 @@ async def open_client(
         requests_per_second=REQUESTS_PER_SECOND if is_rate_limited else None,
         on_warning=on_warning,
         measured=measured,
-        is_brief=is_brief,
     ) as opened:
         yield opened
 

@@ -13,14 +13,11 @@ from typing import Any
 
 from aiohttp import web
 
-from lading.adapters.kube.exchange import NetworkExchange
 from lading.kernel.objects import Object, Resource
 
 CONFIG_MAPS: Resource[Object] = Resource(
     group="", version="v1", kind="ConfigMap", plural="configmaps", namespaced=True, type=Object
 )
-Network = Callable[..., NetworkExchange]
-"""`NetworkExchange`, by one of its transports."""
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 

@@ -10,12 +10,13 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import errors
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
+from lading.adapters.kube.exchange import NetworkExchange
 from lading.kernel.objects import Object
 from lading.ports import kube
 from lading.ports.http import Request, Response
 from lading.ports.kube import EventType, WatchEvent
 from tests.adapters.kube import stand
-from tests.adapters.kube.stand import CONFIG_MAPS, Network
+from tests.adapters.kube.stand import CONFIG_MAPS
 
 ADDED = b'{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"5"}}}\n'
 DELETED = b'{"type":"DELETED","object":{"metadata":{"name":"a","resourceVersion":"6"}}}\n'
@@ -102,7 +103,7 @@ async def test_a_reader_that_stops_closes_the_stream() -> None:
     assert exchange.closed
 
 
-async def test_a_connection_that_falls_silent_is_noticed(network: Network) -> None:
+async def test_a_connection_that_falls_silent_is_noticed() -> None:
     """Whether the first event comes in time hangs on the machine."""
 
     async def silent(request: web.BaseRequest) -> web.StreamResponse:
@@ -114,14 +115,16 @@ async def test_a_connection_that_falls_silent_is_noticed(network: Network) -> No
 
     async with (
         stand.running(silent) as server,
-        network(Connection(server=server.url), SystemClock(), watch_idle_seconds=0.2) as exchange,
+        NetworkExchange(
+            Connection(server=server.url), SystemClock(), watch_idle_seconds=0.2
+        ) as exchange,
     ):
         watch = KubeClient(exchange).watch(CONFIG_MAPS, timeout_seconds=60)
         with pytest.raises(kube.Unavailable, match="did not answer in time"):
             _ = [event async for event in watch]
 
 
-async def test_a_connection_that_is_cut_inside_a_chunk_is_unavailable(network: Network) -> None:
+async def test_a_connection_that_is_cut_inside_a_chunk_is_unavailable() -> None:
     async def cut(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
         response.enable_chunked_encoding()
@@ -133,7 +136,7 @@ async def test_a_connection_that_is_cut_inside_a_chunk_is_unavailable(network: N
 
     async with (
         stand.running(cut) as server,
-        network(Connection(server=server.url), SystemClock()) as exchange,
+        NetworkExchange(Connection(server=server.url), SystemClock()) as exchange,
     ):
         watch = KubeClient(exchange).watch(CONFIG_MAPS, timeout_seconds=60)
         with pytest.raises(kube.Unavailable):

@@ -4,6 +4,7 @@ import pytest
 
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
+from lading.adapters.kube.exchange import NetworkExchange
 from lading.adapters.kube.retry import (
     ATTEMPTS_MAX,
     RETRY_AFTER_SECONDS_MAX,
@@ -12,13 +13,13 @@ from lading.adapters.kube.retry import (
 )
 from lading.ports import kube
 from tests.adapters.kube import stand
-from tests.adapters.kube.stand import CONFIG_MAPS, HurryingClock, Network
+from tests.adapters.kube.stand import CONFIG_MAPS, HurryingClock
 
 APPLIED = {"metadata": {"name": "one", "namespace": "default"}}
 
 
-async def ask(network: Network, url: str, clock: HurryingClock, verb: str) -> None:
-    async with network(Connection(server=url), clock) as exchange:
+async def ask(url: str, clock: HurryingClock, verb: str) -> None:
+    async with NetworkExchange(Connection(server=url), clock) as exchange:
         client = KubeClient(Retrying(exchange, clock))
         match verb:
             case "get":
@@ -35,13 +36,11 @@ async def ask(network: Network, url: str, clock: HurryingClock, verb: str) -> No
 
 @pytest.mark.parametrize("verb", ["get", "create", "patch", "apply", "delete"])
 @pytest.mark.parametrize("code", [429, 503])
-async def test_a_server_that_asks_to_come_back_later_is_obeyed(
-    network: Network, verb: str, code: int
-) -> None:
+async def test_a_server_that_asks_to_come_back_later_is_obeyed(verb: str, code: int) -> None:
     clock = HurryingClock()
     busy = stand.refusal(code, "TooManyRequests", headers={"Retry-After": "7"})
     async with stand.running(busy, stand.config_map()) as server:
-        await ask(network, server.url, clock, verb)
+        await ask(server.url, clock, verb)
         assert len(server.requests) == 2
     assert clock.slept_seconds == [7]
 
@@ -49,10 +48,10 @@ async def test_a_server_that_asks_to_come_back_later_is_obeyed(
 @pytest.mark.parametrize("verb", ["get", "apply"])
 @pytest.mark.parametrize("failure", [stand.drop, stand.refusal(500, "InternalError")])
 async def test_a_request_without_a_second_effect_is_tried_again(
-    network: Network, verb: str, failure: stand.Handler
+    verb: str, failure: stand.Handler
 ) -> None:
     async with stand.running(failure, stand.config_map()) as server:
-        await ask(network, server.url, HurryingClock(), verb)
+        await ask(server.url, HurryingClock(), verb)
 
 
 @pytest.mark.parametrize(
@@ -67,36 +66,36 @@ async def test_a_request_without_a_second_effect_is_tried_again(
     ],
 )
 async def test_a_write_that_may_have_happened_is_never_repeated(
-    network: Network, verb: str, failure: stand.Handler
+    verb: str, failure: stand.Handler
 ) -> None:
     async with stand.running(failure) as server:
         with pytest.raises(kube.Unavailable):
-            await ask(network, server.url, HurryingClock(), verb)
+            await ask(server.url, HurryingClock(), verb)
         assert len(server.requests) == 1
 
 
-async def test_attempts_are_bounded_and_the_last_refusal_is_raised(network: Network) -> None:
+async def test_attempts_are_bounded_and_the_last_refusal_is_raised() -> None:
     async with stand.running(stand.refusal(429, "TooManyRequests", "slow down")) as server:
         with pytest.raises(kube.TooManyRequests, match="slow down"):
-            await ask(network, server.url, HurryingClock(), "create")
+            await ask(server.url, HurryingClock(), "create")
         assert len(server.requests) == ATTEMPTS_MAX
 
 
-async def test_back_off_grows_and_a_long_wish_is_cut(network: Network) -> None:
+async def test_back_off_grows_and_a_long_wish_is_cut() -> None:
     clock = HurryingClock()
     wish = stand.refusal(429, "TooManyRequests", headers={"Retry-After": "86400"})
     none = stand.refusal(429, "TooManyRequests")
     async with stand.running(none, none, none, wish, stand.config_map()) as server:
-        await ask(network, server.url, clock, "get")
+        await ask(server.url, clock, "get")
     first, second, third, wished = clock.slept_seconds
     assert 0.2 <= first <= 0.4 <= second <= 0.8 <= third <= 1.6
     assert wished == RETRY_AFTER_SECONDS_MAX
 
 
-async def test_a_server_that_is_not_there_is_tried_again_for_every_verb(network: Network) -> None:
+async def test_a_server_that_is_not_there_is_tried_again_for_every_verb() -> None:
     clock = HurryingClock()
     async with stand.running(stand.config_map()) as server:
         url = server.url
     with pytest.raises(NotReached, match=r"^Cannot connect to 127.0.0.1:\d+: connection refused$"):
-        await ask(network, url, clock, "create")
+        await ask(url, clock, "create")
     assert len(clock.slept_seconds) == ATTEMPTS_MAX - 1

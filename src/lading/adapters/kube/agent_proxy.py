@@ -12,6 +12,8 @@ from lading.ports.http import Request
 from lading.ports.kube import Selection
 
 AGENTS = Selection(label_selector="app.kubernetes.io/name=lading,app.kubernetes.io/component=agent")
+PAGE_BYTES_MAX = 4 * 1024 * 1024
+"""Of an agent, unpacked: ten times a report of 1,000 images."""
 
 
 async def agent_pods(client: KubeClient) -> dict[str, Key]:
@@ -26,4 +28,10 @@ async def agent_pods(client: KubeClient) -> dict[str, Key]:
 async def page(client: KubeClient, node: str, pod: Key | None, path: str) -> bytes:
     """What the agent of the node answers; `pod` is None where agents have none."""
     place = f"namespaces/{pod.namespace}/pods/{pod.name}" if pod else f"nodes/{node}"
-    return await client.send(Request(method="GET", path=f"/api/v1/{place}/proxy{path}"))
+    return await client.send(
+        Request(
+            method="GET",
+            path=f"/api/v1/{place}/proxy{path}",
+            answer_bytes_max=PAGE_BYTES_MAX,
+        )
+    )

@@ -44,14 +44,13 @@ async def connect(
     burst_requests: int = BURST_REQUESTS,
     on_warning: Callable[[str], None] = client.ignore_warning,
     measured: Callable[[Exchange], Exchange] = lambda exchange: exchange,
-    is_brief: bool = False,
 ) -> AsyncIterator[KubeClient]:
     """`measured` stands between the network and everything that waits or retries.
 
     Without `requests_per_second` nothing waits: for the few requests that must not, such as the
-    renewal of a lease. `is_brief` is for a command, which starts sooner then.
+    renewal of a lease.
     """
-    async with NetworkExchange(connection, clock, is_brief=is_brief) as network:
+    async with NetworkExchange(connection, clock) as network:
         exchange = measured(network)
         if requests_per_second is not None:
             bucket = TokenBucket(clock, per_second=requests_per_second, burst=burst_requests)

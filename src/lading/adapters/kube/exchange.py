@@ -1,19 +1,23 @@
-"""The exchange that goes over the network: proves who we are, and sends by one of two transports.
+"""The exchange that goes over the network: proves who we are, and sends by the transport.
 
 A 401 makes the credentials fresh once. Retrying is not done here.
 """
 
 import os
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from lading.adapters import proxies
 from lading.adapters.kube.connection import Connection
 from lading.adapters.kube.credentials import Credentials
-from lading.adapters.kube.transport import WATCH_IDLE_SECONDS_MAX, KubeTransport
 from lading.ports.clock import Clock
 from lading.ports.http import Request, Response
 
+if TYPE_CHECKING:
+    from lading.adapters.kube.transport import KubeTransport
+
+WATCH_IDLE_SECONDS_MAX = 150.0
+"""An API server sends a bookmark about once a minute."""
 _UNAUTHORIZED = 401
 
 
@@ -26,13 +30,10 @@ class NetworkExchange:
         clock: Clock,
         *,
         watch_idle_seconds: float = WATCH_IDLE_SECONDS_MAX,
-        is_brief: bool = False,
     ) -> None:
-        """`is_brief` is for a command: its start counts, and it sends few requests."""
         self._connection = connection
         self._credentials = Credentials(connection.user, clock)
         self._watch_idle_seconds = watch_idle_seconds
-        self._is_brief = is_brief
         self._proxy = (
             proxies.parse(connection.proxy_url, name="proxy-url")
             if connection.proxy_url
@@ -41,7 +42,11 @@ class NetworkExchange:
         self._transport: KubeTransport | None = None
 
     async def __aenter__(self) -> Self:
-        self._transport = self._opened()
+        from lading.adapters.kube.transport import KubeTransport  # slow to load, unlike --help
+
+        self._transport = KubeTransport(
+            self._connection, self._proxy, watch_idle_seconds=self._watch_idle_seconds
+        )
         return self
 
     async def __aexit__(
@@ -61,14 +66,3 @@ class NetworkExchange:
             self._credentials.forget(proof)
             response = await self._transport.send(request, await self._credentials.proof())
         return response
-
-    def _opened(self) -> KubeTransport:
-        if self._is_brief and self._proxy is None:
-            from lading.adapters.kube.stream_transport import StreamTransport
-
-            return StreamTransport(self._connection, watch_idle_seconds=self._watch_idle_seconds)
-        from lading.adapters.kube.aiohttp_transport import AiohttpTransport  # slow to load
-
-        return AiohttpTransport(
-            self._connection, self._proxy, watch_idle_seconds=self._watch_idle_seconds
-        )

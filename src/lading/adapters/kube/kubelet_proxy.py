@@ -14,6 +14,9 @@ from lading.ports.http import Request
 from lading.ports.kube import KubeError
 from lading.ports.kubelet import KubeletLimits
 
+ANSWER_BYTES_MAX = 16 * 1024 * 1024
+"""Of a kubelet, unpacked: a summary has some 10 kB for each pod, and a node has up to 500 pods."""
+
 
 class _FileSystem(Model, frozen=True, kw_only=True):
     available_bytes: int
@@ -71,4 +74,9 @@ async def reported_limits(client: KubeClient, node: str) -> KubeletLimits:
 
 
 async def _ask(client: KubeClient, node: str, path: str) -> bytes:
-    return await client.send(Request(method="GET", path=f"/api/v1/nodes/{node}/proxy/{path}"))
+    request = Request(
+        method="GET",
+        path=f"/api/v1/nodes/{node}/proxy/{path}",
+        answer_bytes_max=ANSWER_BYTES_MAX,
+    )
+    return await client.send(request)
