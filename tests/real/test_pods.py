@@ -18,7 +18,10 @@ from tests.web import clusters
 
 IMAGE_GC_PERCENT = 83
 """Not the kubelet's default, so that only an answer of the kubelet has it."""
-READ = ("nodes", "pods", "pinnedimagesets", "machineconfigpools", "machineconfignodes")
+READ = (
+    *("nodes", "pods", "pinnedimagesets", "machineconfigpools", "machineconfignodes"),
+    *("daemonsets", "clusterrolebindings"),  # to find the agents
+)
 STATUS = "print(open('/proc/1/status').read())"
 WRITING = """
 import errno, json

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 import pytest
@@ -18,7 +19,10 @@ from lading.wiring.live_progress import LiveProgress
 from tests.e2e import waiting
 from tests.web import reports
 
-PODS = "/api/v1/pods"
+BINDING = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/lading-agent"
+DAEMON_SETS = "/apis/apps/v1/namespaces/agents/daemonsets"
+PODS = "/api/v1/namespaces/agents/pods"
+OWNER = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "lading-agent", "uid": "ours"}
 ANSWER = {
     "node": "n",
     "message": "",
@@ -32,13 +36,25 @@ ANSWER = {
 }
 
 
-def pod(node: str, phase: str = "Running") -> dict[str, object]:
-    metadata = {"name": f"agent-{node}", "namespace": "lading-system"}
+def pod(
+    node: str,
+    phase: str = "Running",
+    *,
+    name: str = "",
+    created: str = "2026-01-01T00:00:00Z",
+    owner: Mapping[str, object] = MappingProxyType({**OWNER, "controller": True}),
+) -> dict[str, object]:
+    metadata = {
+        "name": name or f"agent-{node}",
+        "namespace": "agents",
+        "creationTimestamp": created,
+        "ownerReferences": [dict(owner)] if owner else [],
+    }
     return {"metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": phase}}
 
 
-def page(node: str) -> str:
-    return f"/api/v1/namespaces/lading-system/pods/agent-{node}/proxy/pinned-images"
+def page(node: str, *, pod: str = "", namespace: str = "agents") -> str:
+    return f"/api/v1/namespaces/{namespace}/pods/{pod or f'agent-{node}'}/proxy/pinned-images"
 
 
 class Answers:
@@ -59,17 +75,75 @@ class Answers:
         return Response(status=200, headers={}, body=body)
 
 
+def account(namespace: str = "agents", name: str = "lading-agent") -> dict[str, str]:
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+
 def pods(*items: dict[str, object]) -> dict[str, object]:
-    return {PODS: {"metadata": {}, "items": list(items)}}
+    """An installation in the namespace `agents`, with these pods in it."""
+    daemon_set = {"metadata": {"name": "lading-agent", "namespace": "agents", "uid": "ours"}}
+    return {
+        BINDING: {"metadata": {"name": "lading-agent"}, "subjects": [account()]},
+        DAEMON_SETS: {"metadata": {}, "items": [daemon_set]},
+        PODS: {"metadata": {}, "items": list(items)},
+    }
 
 
 async def test_agents_are_asked_over_pods_proxy() -> None:
     server = Answers({**pods(pod("a"), pod("b", "Pending")), page("a"): ANSWER})
     assert set(await LiveProgress(KubeClient(server)).progress(["a", "b", "c"])) == {"a"}
-    assert server.asked == [PODS, page("a")]
+    assert server.asked == [BINDING, DAEMON_SETS, PODS, page("a")]
 
 
-async def test_a_user_who_may_not_list_pods_gets_no_answers() -> None:
+async def test_a_pod_of_another_namespace_is_not_looked_at() -> None:
+    """Its labels are those of an agent; its owner decides what it answers."""
+    foreign = {"metadata": {"name": "fake", "namespace": "theirs"}, "spec": {"nodeName": "a"}}
+    everywhere = {"/api/v1/pods": {"metadata": {}, "items": [foreign]}}
+    server = Answers({**pods(pod("a")), **everywhere, page("a"): ANSWER})
+    assert set(await LiveProgress(KubeClient(server)).progress(["a"])) == {"a"}
+    assert not any("theirs" in path or path == "/api/v1/pods" for path in server.asked)
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        pytest.param({}, id="no owner"),
+        pytest.param(OWNER, id="not the controller"),
+        pytest.param({**OWNER, "controller": True, "uid": "another"}, id="another DaemonSet"),
+        pytest.param({**OWNER, "controller": True, "kind": "Job"}, id="another kind"),
+    ],
+)
+async def test_a_pod_that_the_daemon_set_does_not_own_does_not_answer(
+    owner: dict[str, object],
+) -> None:
+    fake = pod("b", name="fake", owner=owner)
+    server = Answers({**pods(pod("a"), fake), page("a"): ANSWER, page("b", pod="fake"): ANSWER})
+    assert set(await LiveProgress(KubeClient(server)).progress(["a", "b"])) == {"a"}
+
+
+@pytest.mark.parametrize("is_listed_first", [True, False])
+async def test_the_newest_pod_of_a_node_answers(is_listed_first: bool) -> None:
+    new = pod("a", name="new", created="2026-01-02T00:00:00Z")
+    listed = [new, pod("a", name="old")] if is_listed_first else [pod("a", name="old"), new]
+    server = Answers({**pods(*listed), page("a", pod="new"): ANSWER})
+    assert set(await LiveProgress(KubeClient(server)).progress(["a"])) == {"a"}
+
+
+@pytest.mark.parametrize(
+    "subjects",
+    [None, [account(name="other")], [account("agents"), account("theirs")]],
+    ids=["no subject", "another account", "two namespaces"],
+)
+async def test_no_agent_is_asked_when_the_binding_names_no_single_namespace(
+    subjects: object,
+) -> None:
+    binding = {"metadata": {"name": "lading-agent"}, "subjects": subjects}
+    server = Answers({**pods(pod("a")), BINDING: binding, page("a"): ANSWER})
+    assert await LiveProgress(KubeClient(server)).progress(["a"]) == {}
+    assert server.asked == [BINDING]
+
+
+async def test_a_user_who_may_not_read_the_binding_gets_no_answers() -> None:
     assert await LiveProgress(KubeClient(Answers({}))).progress(["a"]) == {}
 
 
