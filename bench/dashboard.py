@@ -58,7 +58,8 @@ async def _measured() -> dict[str, float]:
             update = await _update_seconds(one.page, server)
             live = await _live_seconds([one.page], server)
             server_mb = _resident_mb(server.pid)
-            async with _more_pages(browser, url, PAGES - 1) as more:
+            cookies = await one.page.context.storage_state()
+            async with _more_pages(browser, url, PAGES - 1, cookies) as more:
                 many = await _live_seconds([one.page, *more], server)
                 many_mb = _resident_mb(server.pid)
             _, turn = await _write(server, 1)
@@ -129,14 +130,16 @@ async def _live_seconds(pages: list[Any], server: asyncio.subprocess.Process) ->
 
 
 @asynccontextmanager
-async def _more_pages(browser: Any, url: str, count: int) -> AsyncIterator[list[Any]]:
+async def _more_pages(browser: Any, url: str, count: int, cookies: Any) -> AsyncIterator[list[Any]]:
     """Each in a profile of its own, because a browser has few connections to one server."""
     from tests.browser import chromium
 
     async with AsyncExitStack() as stack:
         pages = []
         for _ in range(count):
-            one = await stack.enter_async_context(chromium.opened(browser, url))
+            one = await stack.enter_async_context(
+                chromium.opened(browser, url, storage_state=cookies)
+            )
             await one.show("pins")
             await one.page.wait_for_selector("#matrix th.node")
             pages.append(one.page)

@@ -221,6 +221,24 @@ async def test_a_wrong_token_is_refused(api: KubeClient, browser: Browser) -> No
         await page.close()
 
 
+async def test_the_url_opens_in_one_browser_and_there_again(
+    api: KubeClient, browser: Browser
+) -> None:
+    await small_cluster(api)
+    async with served.dashboard(api) as url, chromium.opened(browser, url) as one:
+        await one.page.reload()
+        await one.page.wait_for_selector("body[data-state=live]")
+        tab = await one.page.context.new_page()
+        await tab.goto(url)
+        await tab.wait_for_selector("body[data-state=live]")
+        another = await browser.new_page()
+        answer = await another.goto(url)
+        assert answer is not None
+        assert answer.status == 403
+        await expect(another.locator("body")).to_contain_text("run `lading dashboard`")
+        await another.close()
+
+
 async def test_a_plan_is_walked_and_searched(
     api: KubeClient, browser: Browser, tmp_path: Path
 ) -> None:

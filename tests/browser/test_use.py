@@ -43,9 +43,11 @@ async def test_times_are_relative_with_the_absolute_one_on_hover(
 async def test_the_colours_follow_the_system(api: KubeClient, browser: Browser) -> None:
     found = set()
     async with served.dashboard(api) as url:
-        for scheme in ("light", "dark"):
-            async with chromium.opened(browser, url, color_scheme=scheme) as one:
-                found.add(await one.page.evaluate(BACKGROUND))
+        async with chromium.opened(browser, url, color_scheme="light") as one:
+            found.add(await one.page.evaluate(BACKGROUND))
+            cookies = await one.page.context.storage_state()
+        async with chromium.opened(browser, url, color_scheme="dark", storage_state=cookies) as one:
+            found.add(await one.page.evaluate(BACKGROUND))
     assert len(found) == 2
 
 

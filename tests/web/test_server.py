@@ -1,5 +1,6 @@
 """Who gets an answer from the dashboard's server, and with which headers."""
 
+import asyncio
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -71,6 +72,59 @@ async def test_the_token_is_exchanged_for_a_cookie_and_leaves_the_address() -> N
         async with one.browser.get(one.page) as answer:
             assert answer.status == 200
             assert "/static/app.js" in await answer.text()
+
+
+async def test_the_url_opens_the_page_once_and_says_how_to_get_another() -> None:
+    async with opened() as one:
+        async with one.browser.get(one.url) as answer:
+            assert answer.status == 200
+        for url in (one.page, one.url):  # a reload, a second tab, the URL again
+            async with one.browser.get(url) as answer:
+                assert (answer.status, answer.url) == (200, one.page)
+        async with aiohttp.ClientSession() as another:
+            async with another.get(one.url) as answer:
+                assert answer.status == 403
+                assert "Set-Cookie" not in answer.headers
+                text = await answer.text()
+                assert str(one.page.origin()) in text
+                assert "run `lading dashboard`; it prints a new URL" in text
+            async with another.get(one.page) as answer:
+                assert answer.status == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("HEAD", {}),
+        ("GET", {"Sec-Purpose": "prefetch"}),
+        ("GET", {"Sec-Purpose": "prefetch;prerender"}),
+        ("GET", {"Purpose": "prefetch"}),
+        ("GET", {"X-Moz": "prefetch"}),
+        ("GET", {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}),
+        ("GET", {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}),
+    ],
+)
+async def test_only_a_page_that_is_opened_uses_the_token(
+    method: str, headers: dict[str, str]
+) -> None:
+    async with opened() as one:
+        async with one.browser.request(method, one.url, headers=headers) as answer:
+            assert answer.status == 403
+            assert "Set-Cookie" not in answer.headers
+        opening = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+        async with one.browser.get(one.url, headers=opening) as answer:
+            assert answer.status == 200
+
+
+async def test_of_two_browsers_at_once_one_opens_the_page() -> None:
+    async with opened() as one, aiohttp.ClientSession() as another:
+
+        async def status(browser: aiohttp.ClientSession) -> int:
+            async with browser.get(one.url, allow_redirects=False) as answer:
+                return answer.status
+
+        found = await asyncio.gather(status(one.browser), status(another))
+        assert sorted(found) == [303, 403]
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "\udcff", "é" * 43])

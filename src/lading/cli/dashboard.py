@@ -60,5 +60,5 @@ async def _serve(target: Target, port: int, plan: Path | None, files: tuple[str,
 async def _run(served: "ServedDashboard") -> None:
     """The URL is printed when Ctrl-C already works."""
     click.echo(f"Dashboard  {served.url}")
-    click.echo("Open it in a browser on this machine. Ctrl-C stops it.")
+    click.echo("Open it in a browser on this machine; it works once. Ctrl-C stops it.")
     await served.run()

@@ -44,7 +44,15 @@ _TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-NO_COOKIE = "Open the URL that `lading dashboard` or `lading up` printed; it changes at each start."
+NO_COOKIE = (
+    "Open the URL that `lading dashboard` or `lading up` printed. It changes at each start and "
+    "opens the page once; run `lading dashboard` for a new one."
+)
+USED = (
+    "This URL has been used: it opens the page once, in one browser. In that browser, open {page} "
+    "without the token. For another browser, run `lading dashboard`; it prints a new URL."
+)
+NOT_OPENED = "The URL opens the page in a browser. A preview or a prefetch does not use it up."
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Answers = Mapping[str, Callable[[dict[str, str]], Awaitable[Any]]]
@@ -126,16 +134,37 @@ def _cookie(request: web.Request) -> str:
     return request.cookies.get(_cookie_name(request), "")
 
 
+def _is_navigation(request: web.Request) -> bool:
+    """A person opens the page; a prefetch of the browser or a preview of the link must not."""
+    headers = request.headers
+    purposes = (headers.get(name, "") for name in ("Sec-Purpose", "Purpose", "X-Moz"))
+    return (
+        request.method == "GET"
+        and not any("prefetch" in purpose or "prerender" in purpose for purpose in purposes)
+        and headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
+        and headers.get("Sec-Fetch-Dest", "document") == "document"
+    )
+
+
 def _page(session: Session) -> Handler:
     content = _static_files()["index.html"]
+    is_used = False
 
     async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal is_used
         token = request.query.get("token")
         if token is None:
             return web.Response(body=content, headers={"Content-Type": _TYPES["html"]})
+        found = web.Response(status=303, headers={"Location": "/"})
+        if session.accepts_cookie(_cookie(request)):
+            return found
         if not session.accepts_token(token):
             return _sentence(403, f"The token is wrong. {NO_COOKIE}")
-        found = web.Response(status=303, headers={"Location": "/"})
+        if not _is_navigation(request):
+            return _sentence(403, NOT_OPENED)
+        if is_used:
+            return _sentence(403, USED.format(page=request.url.origin()))
+        is_used = True
         found.set_cookie(
             _cookie_name(request), session.cookie, httponly=True, samesite="Strict", path="/"
         )

@@ -1,7 +1,7 @@
-"""Who may look: the token in the printed URL is exchanged for a cookie.
+"""Who may look: the token in the printed URL is exchanged, once, for a cookie.
 
-The token is in the terminal and, for one request, in the address bar. The cookie is a second
-secret that no script can read and no other site can send.
+The token is in the terminal and may stay in a history or a log, so it is worth nothing after its
+first use. The cookie is a second secret that no script can read and no other site can send.
 """
 
 import hmac
