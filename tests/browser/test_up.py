@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
@@ -64,12 +65,15 @@ async def test_every_view_shows_the_data_of_lading_up(tmp_path: Path, browser: B
             )
             await one.show("overview")
             await expect(one.page.locator("#wrong")).to_have_text("Nothing is wrong")
+            cookies = await one.page.context.storage_state()
         for width, scheme in SIZES.items():
-            await keep_screenshots(browser, found[0], width, scheme)
+            await keep_screenshots(
+                browser, found[0], width, color_scheme=scheme, storage_state=cookies
+            )
 
 
-async def keep_screenshots(browser: Browser, url: str, width: int, scheme: str) -> None:
-    async with chromium.opened(browser, url, width=width, color_scheme=scheme) as one:
+async def keep_screenshots(browser: Browser, url: str, width: int, **options: Any) -> None:
+    async with chromium.opened(browser, url, width=width, **options) as one:
         for name, view in VIEWS.items():
             await one.show(view)
             await expect(one.page.locator("h1")).to_be_visible()
