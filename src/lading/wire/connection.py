@@ -1,7 +1,7 @@
 """grpclib's connection to a runtime, with bounds on every answer and typed reasons for its end.
 
 grpclib and h2 speak the protocol. This module sets their limits, and hands grpclib's events on
-where it would leave a call waiting: docs/adr/0004.
+where it would leave a call waiting: docs/adr/0016.
 """
 
 import asyncio
