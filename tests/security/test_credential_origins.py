@@ -131,13 +131,12 @@ ASKED: dict[str, Callable[[KubeClient], Awaitable[None]]] = {
 }
 
 
-@pytest.mark.parametrize("is_brief", [False, True], ids=["aiohttp", "streams"])
 @pytest.mark.parametrize(
     ("kind", "asked"),
     [*((kind, "an object") for kind in KINDS), *(("token", one) for one in ASKED)],
 )
 async def test_an_api_server_that_redirects_sends_no_proof_elsewhere(
-    tmp_path: Path, certified: Certified, is_brief: bool, kind: str, asked: str
+    tmp_path: Path, certified: Certified, kind: str, asked: str
 ) -> None:
     async with (
         served(always(OK), certified.tls) as elsewhere,
@@ -148,7 +147,7 @@ async def test_an_api_server_that_redirects_sends_no_proof_elsewhere(
             trust=Trust(authority_pem=certified.authority.pem),
             user=proof(kind, tmp_path, certified.authority),
         )
-        async with NetworkExchange(connection, SystemClock(), is_brief=is_brief) as network:
+        async with NetworkExchange(connection, SystemClock()) as network:
             with pytest.raises((kube.KubeError, kubelet_proxy.LimitsUnknown)):
                 await ASKED[asked](KubeClient(network))
         assert api.received
@@ -156,11 +155,10 @@ async def test_an_api_server_that_redirects_sends_no_proof_elsewhere(
         assert elsewhere.received == []
 
 
-@pytest.mark.parametrize("is_brief", [False, True], ids=["aiohttp", "streams"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("impostor", ["another authority", "no TLS"])
 async def test_an_impostor_of_the_api_server_gets_no_proof(
-    tmp_path: Path, certified: Certified, is_brief: bool, kind: str, impostor: str
+    tmp_path: Path, certified: Certified, kind: str, impostor: str
 ) -> None:
     tls = certified.tls if impostor == "another authority" else None
     async with served(always(OK), tls) as other:
@@ -169,7 +167,7 @@ async def test_an_impostor_of_the_api_server_gets_no_proof(
             trust=Trust(authority_pem=Authority().pem),
             user=proof(kind, tmp_path, certified.authority),
         )
-        async with NetworkExchange(connection, SystemClock(), is_brief=is_brief) as network:
+        async with NetworkExchange(connection, SystemClock()) as network:
             with pytest.raises(kube.KubeError):
                 await read_node(KubeClient(network))
         assert other.received == []
