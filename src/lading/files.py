@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -48,22 +49,53 @@ def write_atomically(
 ) -> None:
     """The temporary file is in the same folder, or in one on the same filesystem."""
     make_folder(path.parent)
-    folder = path.parent if temporary_folder is None else temporary_folder
-    temporary = folder / f".lading-{os.urandom(8).hex()}"
+    with opened(path.parent) as folder, opened(temporary_folder or path.parent) as beside:
+        try:
+            write_in_folder(folder, path.name, content, mode=mode, temporary_folder=beside)
+        except OSError as error:
+            error.filename = str(path)
+            raise
+
+
+def write_in_folder(
+    folder: int,
+    name: str,
+    content: bytes,
+    *,
+    mode: int = 0o666,
+    only_new: bool = False,
+    temporary_folder: int | None = None,
+) -> None:
+    """In a folder that is open; raises FileExistsError where `only_new` and the name is taken."""
+    beside = folder if temporary_folder is None else temporary_folder
+    temporary = f".lading-{os.urandom(8).hex()}"
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode, dir_fd=beside)
         with open(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        temporary.rename(path)
+        if only_new:
+            os.link(temporary, name, src_dir_fd=beside, dst_dir_fd=folder)
+            os.unlink(temporary, dir_fd=beside)
+        else:
+            os.rename(temporary, name, src_dir_fd=beside, dst_dir_fd=folder)
     except BaseException as error:
         with contextlib.suppress(OSError):
-            temporary.unlink()
+            os.unlink(temporary, dir_fd=beside)
         if isinstance(error, OSError):  # of a file that nothing else names
-            error.filename, error.filename2 = str(path), None
+            error.filename, error.filename2 = name, None
         raise
-    flush_folder(path.parent)
+    os.fsync(folder)
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def move_into_place(source: Path, target: Path) -> None:
@@ -86,8 +118,5 @@ def make_folder(folder: Path) -> None:
 
 def flush_folder(folder: Path) -> None:
     """Without it a crash may still undo a renaming."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with opened(folder) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

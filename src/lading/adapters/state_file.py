@@ -1,36 +1,75 @@
-"""The `StateFile` port as a file: written to a temporary name, made durable, then renamed."""
+"""The `StateFile` port as a file: written to a temporary name, made durable, then renamed.
+
+The folder may be one that others can write to, so nothing below it is reached through a link.
+"""
 
 import asyncio
+import errno
 import fcntl
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
-from lading import files
+from lading import files, folders
+from lading.folders import Descent
+from lading.kernel import paths, quantities
+from lading.kernel.errors import Malformed
 
+STATE_BYTES_MAX = 512 * 1024 * 1024  # what is known of two million manifests
+_Result = TypeVar("_Result")
 LOCK_POLL_SECONDS = 0.01  # the lock is held for one read and one write
 
 
 class LocalStateFile:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, root: Path | None = None) -> None:
+        """The root is what the administrator names; by default it is the folder of the file."""
         self._path = path
+        self._root = root or path.parent
+        self._above, _, self._name = str(path.relative_to(self._root)).rpartition("/")
+        if not paths.is_below(self._name) or (self._above and not paths.is_below(self._above)):
+            reason = f"expected a path below {self._root}"
+            raise Malformed(what="state file", text=str(path), reason=reason)
 
     async def read(self) -> bytes | None:
+        """Raises OSError for a file that is too large, or is none."""
         try:
-            return await asyncio.to_thread(self._path.read_bytes)
+            return await asyncio.to_thread(self._in_folder, self._content)
         except FileNotFoundError:
             return None
 
     async def replace(self, content: bytes) -> None:
-        await asyncio.to_thread(files.write_atomically, self._path, content)
+        def write(folder: int) -> None:
+            files.write_in_folder(folder, self._name, content)
+
+        def written() -> None:
+            files.make_folder(self._root)
+            self._in_folder(write, make=True)
+
+        await asyncio.to_thread(written)
+
+    def _content(self, folder: int) -> bytes:
+        found = folders.read_file(self._name, folder, bytes_max=STATE_BYTES_MAX)
+        if found is None:
+            most = quantities.format_bytes(STATE_BYTES_MAX)
+            raise OSError(errno.EFBIG, f"the file is larger than {most}")
+        return found
+
+    def _in_folder(self, work: Callable[[int], _Result], *, make: bool = False) -> _Result:
+        try:
+            with files.opened(self._root) as root, Descent(root) as descent:
+                return work(descent.folder(self._above, make=make))
+        except OSError as error:
+            error.filename = str(self._path)
+            raise
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
         """By a file of its own: the state file itself is replaced."""
         lock = self._path.with_name(f"{self._path.name}.lock")
         lock.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             while not _try_to_lock(descriptor):  # noqa: ASYNC110 - another process may hold it
                 await asyncio.sleep(LOCK_POLL_SECONDS)

@@ -2,13 +2,20 @@
 
 import hashlib
 import re
-from typing import Self
+from typing import Annotated, Self
 
 import msgspec
 
 from lading.kernel.errors import Malformed
 
 HEX_LENGTH_BY_ALGORITHM = {"sha256": 64, "sha512": 128}
+DigestText = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"\A(?#a digest, as sha256:HEX)(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})\Z"
+    ),
+]
+"""What decoding accepts as a digest: the same as `parse`."""
 _LOWER_HEX = re.compile(r"[0-9a-f]+")
 
 
@@ -27,6 +34,14 @@ class Digest(msgspec.Struct, frozen=True, order=True):
     @classmethod
     def of(cls, content: bytes, algorithm: str = "sha256") -> Self:
         return cls(algorithm, hashlib.new(algorithm, content).hexdigest())
+
+
+def is_digest(text: str) -> bool:
+    try:
+        parse(text)
+    except Malformed:
+        return False
+    return True
 
 
 def parse(text: str) -> Digest:

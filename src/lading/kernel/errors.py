@@ -1,10 +1,20 @@
 """The one error of the kernel: text that does not have the form it must have."""
 
+import re
+
 from lading.kernel import texts
 
 SHOWN_CHARACTERS_MAX = 120
 UNREADABLE = (ValueError, RecursionError)
 """What decoding the JSON of a stranger raises: bad JSON or UTF-8, another form, deep nesting."""
+
+
+_PATTERN = re.compile(r"Expected `str` matching regex .*?\(\?#([^)]*)\).*?(?= - at |\Z)")
+
+
+def explained(error: Exception) -> str:
+    """What was expected and where, in words: a pattern says in a comment what it is one of."""
+    return _PATTERN.sub(r"expected \1", str(error))
 
 
 class Malformed(ValueError):

@@ -5,6 +5,7 @@ is the one place that fills in Docker Hub, for text that a person or the kubelet
 """
 
 import re
+from typing import Annotated
 
 import msgspec
 
@@ -31,6 +32,15 @@ _HOST = re.compile(
 )
 _PATH_COMPONENT = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+RepositoryName = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"\A(?#the name of a repository)"
+        rf"{_PATH_COMPONENT.pattern}(?:/{_PATH_COMPONENT.pattern})*\Z"
+    ),
+]
+"""What decoding accepts as the name of a repository: the same as `is_repository`."""
+TagName = Annotated[str, msgspec.Meta(pattern=rf"\A(?#the name of a tag){_TAG.pattern}\Z")]
 PORT_MAX = 65535
 
 

@@ -1,6 +1,7 @@
 """The storage of a registry as the pruner sees it: objects with times, whole lists, bulk deletion.
 
-A path is relative to the root that the registry has; folders are no objects.
+A path is relative to the root that the registry has; folders are no objects. `check_path` is the
+one place that refuses a path that could lead out of the root.
 
 StorageError              the storage or the connection to it failed; names the storage
 ├── NotFound              no such object, or no such bucket
@@ -10,14 +11,21 @@ StorageError              the storage or the connection to it failed; names the 
 ├── TooLarge              more than the caller accepts
 ├── Unsupported           this kind of storage cannot do it
 ├── Full                  no space is left
+├── BadPath               the path is not one below the root
+├── NotAFile              a link, a pipe, a socket or a device has the name of a file or folder
 └── Unavailable           no answer, or a failure of the storage itself
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
 import msgspec
+
+from lading.kernel import errors as kernel_errors
+from lading.kernel import paths as paths_
+
+SYMBOLIC_LINK = "a symbolic link"
 
 
 class StorageError(Exception):
@@ -56,6 +64,43 @@ class Unavailable(StorageError):
     pass
 
 
+class BadPath(StorageError):
+    pass
+
+
+class NotAFile(StorageError):
+    pass
+
+
+def check_path(path: str) -> None:
+    """Refuses what is empty, absolute, or has an empty name, `.`, `..` or a NUL in it."""
+    if not paths_.is_below(path):
+        raise BadPath(
+            f"{kernel_errors.shown(path)} is no path in a storage: expected names between slashes,"
+            " none of them empty, '.' or '..'"
+        )
+
+
+def bad_paths(paths: Iterable[str]) -> dict[str, StorageError]:
+    found: dict[str, StorageError] = {}
+    for path in paths:
+        try:
+            check_path(path)
+        except BadPath as error:
+            found[path] = error
+    return found
+
+
+def not_a_file(path: str, kind: str) -> str:
+    """Says what was found, and what to do about it."""
+    if kind == SYMBOLIC_LINK:
+        return (
+            f"{path} is {kind}, and links in a storage are not followed. Replace it with what it"
+            " names; a folder on another volume can be mounted there (mount --bind)"
+        )
+    return f"{path} is {kind}, not a file; remove it"
+
+
 class StoredObject(msgspec.Struct, frozen=True, gc=False):
     path: str
     size_bytes: int
@@ -63,6 +108,8 @@ class StoredObject(msgspec.Struct, frozen=True, gc=False):
     """By the clock of the storage."""
     version: str = ""
     """Of the content, for a conditional `put`; empty where the storage has none."""
+    special: str = ""
+    """What it is in the place of a file, as `a symbolic link`; it has no content then."""
 
 
 class OnlyNew(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from lading.kernel.errors import UNREADABLE
 from lading.kernel.values import replace
 from lading.ports.state_file import SharedStateFile
 from lading.runtime_images.types import (
@@ -56,7 +57,7 @@ class ImageStateFile:
         content = await self._file.read()
         try:
             return SavedImageState() if content is None else _decode(content)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             return SavedImageState()
 
     async def save_records(self, records: ImageRecords) -> None:

@@ -271,7 +271,9 @@ def _trash(
 def _state_file(options: Options, registry: str, name: str) -> StateFile | None:
     """Each registry has its own: a tag of the same name elsewhere has another age."""
     folder = options.state_folder
-    return LocalStateFile(folder / registry.replace("/", "_") / name) if folder else None
+    if folder is None:
+        return None
+    return LocalStateFile(folder / registry.replace("/", "_") / name, root=folder)
 
 
 def _ledger_file(

@@ -119,5 +119,5 @@ async def open_sweeper(options: SweepOptions) -> AsyncIterator[Sweeper]:
 
 def _file(folder: Path | None, storage: Storage, name: str) -> StateFile:
     if folder is not None:
-        return LocalStateFile(folder / f"sweep-{name}")
+        return LocalStateFile(folder / f"sweep-{name}", root=folder)
     return StorageFile(storage, f"{layout.OWN}/{name}")

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import socket
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -49,22 +50,146 @@ async def test_a_folder_is_no_object(on_files: FileStorage) -> None:
     assert await on_files.head("a/b/c") is None
 
 
-async def test_linked_folders_are_followed(on_files: FileStorage, tmp_path: Path) -> None:
-    """The root directory of a registry may lead to another volume."""
-    await on_files.put("volume/x", b"")
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "linked").symlink_to(tmp_path / "volume")
-    assert await paths(on_files, "a") == ["a/linked/x"]
+async def test_the_root_may_be_a_link(tmp_path: Path) -> None:
+    """As the administrator names it; it is resolved once."""
+    (tmp_path / "volume/a").mkdir(parents=True)
+    (tmp_path / "volume/a/x").write_bytes(b"content")
+    (tmp_path / "elsewhere/a").mkdir(parents=True)
+    root = tmp_path / "root"
+    root.symlink_to("volume")
+    storage = FileStorage(root, name="file:///registry")
+    root.unlink()
+    root.symlink_to("elsewhere")
+    assert await paths(storage, "a") == ["a/x"]
+    assert await storage.delete(["a/x"]) == {}
+    assert os.listdir(tmp_path / "volume/a") == []
 
 
-async def test_a_link_that_leads_nowhere_is_an_error(on_files: FileStorage, tmp_path: Path) -> None:
-    """Repositories on a volume that is not mounted would seem to need nothing."""
+LINKED = ["top", "top/a", "top/a/b"]
+
+
+@pytest.fixture
+def outside(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a file and an empty folder that no storage has to do with."""
+    folder = tmp_path_factory.mktemp("outside")
+    for place in ("a/b", "b", "."):
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        (folder / place / "file").write_bytes(b"precious")
+        (folder / place / "empty").mkdir()
+    return folder
+
+
+def bind(listening: socket.socket, path: Path) -> None:
+    """By a short path: the address of a socket has at most 107 characters."""
+    listening.bind(os.path.relpath(path))
+
+
+def contents(folder: Path) -> set[str]:
+    return {str(one.relative_to(folder)) for one in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("linked", LINKED)
+async def test_nothing_is_read_written_moved_or_deleted_through_a_link(
+    on_files: FileStorage, tmp_path: Path, outside: Path, linked: str
+) -> None:
+    (tmp_path / linked).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / linked).symlink_to(outside)
+    await on_files.put("other", b"content")
+    before = contents(outside)
+    path = "top/a/b/file"
+    refused = pytest.raises(storages.NotAFile, match=f"{linked} is a symbolic link.*mount --bind")
+    with refused:
+        await on_files.head(path)
+    with refused:
+        await on_files.read(path, bytes_max=100)
+    for condition in (None, OnlyNew()):
+        with refused:
+            await on_files.put(path, b"changed", condition=condition)
+    with refused:
+        await on_files.move(path, "stolen")
+    with refused:
+        await on_files.move("other", path)
+    with refused:
+        [page async for page in on_files.pages("top/a/b")]
+    (failure,) = (await on_files.delete([path])).values()
+    assert isinstance(failure, storages.NotAFile)
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    with refused:
+        await on_files.remove_empty_folders("top/a/b", before=soon)
+    assert contents(outside) == before
+    assert (outside / "file").read_bytes() == b"precious"
+
+
+async def test_a_list_shows_links_and_special_files_as_what_they_are(
+    on_files: FileStorage, tmp_path: Path, outside: Path
+) -> None:
     await on_files.put("a/x", b"")
-    (tmp_path / "a" / "linked").symlink_to(tmp_path / "unmounted")
-    with pytest.raises(
-        storages.Unavailable, match="a/linked is a link to a path that does not exist"
-    ):
-        [page async for page in on_files.pages("a")]
+    (tmp_path / "a/folder").symlink_to(outside)
+    (tmp_path / "a/file").symlink_to(outside / "file")
+    (tmp_path / "a/nowhere").symlink_to(tmp_path / "unmounted")
+    (tmp_path / "a/up").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "a/pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        bind(listening, tmp_path / "a/socket")
+        found = {one.path: one.special async for page in on_files.pages("a") for one in page}
+    link = "a symbolic link"
+    assert found == {
+        "a/x": "", "a/folder": link, "a/file": link, "a/nowhere": link, "a/up": link,
+        "a/pipe": "a pipe", "a/socket": "a socket",
+    }  # fmt: skip
+
+
+async def test_a_folder_that_becomes_a_link_during_a_list_does_not_lead_out(
+    on_files: FileStorage, tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_storage, "PAGE_OBJECTS", 1)
+    for path in ("a/1/file", "a/2/file", "a/3/file"):
+        await on_files.put(path, b"")
+    pages = on_files.pages("a")
+    (first,) = await anext(pages)
+    swapped = {"a/1/file", "a/2/file", "a/3/file"} - {first.path}
+    for path in swapped:
+        shutil.rmtree((tmp_path / path).parent)
+        (tmp_path / path).parent.symlink_to(outside)
+    with pytest.raises(storages.NotAFile, match="is a symbolic link"):
+        [page async for page in pages]
+
+
+async def test_a_folder_that_becomes_a_link_before_its_files_are_deleted_does_not_lead_out(
+    on_files: FileStorage, tmp_path: Path, outside: Path
+) -> None:
+    for path in ("a/b/file", "a/c/file"):
+        await on_files.put(path, b"")
+    listed = await paths(on_files, "a")
+    (tmp_path / "a/b/file").unlink()
+    (tmp_path / "a/b").rmdir()
+    (tmp_path / "a/b").symlink_to(outside)
+    before = contents(outside)
+    assert list(await on_files.delete(listed)) == ["a/b/file"]
+    later = datetime.now(UTC) + timedelta(hours=1)
+    assert await on_files.remove_empty_folders("a", before=later) == 1
+    assert contents(outside) == before
+    assert os.listdir(tmp_path / "a") == ["b"]
+
+
+async def test_a_folder_that_becomes_a_link_while_files_are_deleted_does_not_lead_out(
+    on_files: FileStorage, tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the moment it is opened and the moment a name in it is removed."""
+    await on_files.put("a/b/file", b"")
+    before = contents(outside)
+    unlink = os.unlink
+
+    def swap(name: str, *, dir_fd: int) -> None:
+        (tmp_path / "a/b").rename(tmp_path / "a/moved")
+        (tmp_path / "a/b").symlink_to(outside)
+        unlink(name, dir_fd=dir_fd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", swap)
+        assert await on_files.delete(["a/b/file"]) == {}
+    assert contents(outside) == before
+    assert os.listdir(tmp_path / "a/moved") == []
 
 
 async def test_what_vanishes_during_a_list_is_not_in_it(
@@ -81,21 +206,13 @@ async def test_what_vanishes_during_a_list_is_not_in_it(
     assert {one.path async for page in pages for one in page} == left
 
 
-async def test_what_vanishes_right_after_a_look_is_no_error(
-    on_files: FileStorage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_gone_is_no_error_of_a_look(on_files: FileStorage) -> None:
     """As the lock of a sweep that ends while another one looks at it."""
     await on_files.put("a", b"")
-    look = Path.stat
-
-    def look_and_remove(path: Path, **more: bool) -> os.stat_result:
-        found = look(path, **more)
-        path.unlink()
-        return found
-
-    monkeypatch.setattr(Path, "stat", look_and_remove)
     assert await on_files.head("a") is not None
+    await on_files.delete(["a"])
     assert await on_files.head("a") is None
+    assert await on_files.head("no/such/folder") is None
 
 
 async def test_a_folder_that_is_replaced_during_a_list_is_an_error(
@@ -119,8 +236,8 @@ async def test_a_folder_that_cannot_be_listed_is_an_error(
     await on_files.put("a/b/x", b"")
     whole = os.scandir
 
-    def refuse(folder: str) -> object:
-        if str(folder).endswith(refused):
+    def refuse(folder: int) -> object:
+        if os.readlink(f"/proc/self/fd/{folder}").endswith(f"/{refused}"):
             raise PermissionError(errno.EACCES, "Permission denied", folder)
         return whole(folder)
 
@@ -169,10 +286,10 @@ async def test_a_file_that_cannot_be_deleted_is_named_and_the_others_go(
         await on_files.put(path, b"")
     unlink = os.unlink
 
-    def refuse(path: str) -> None:
-        if path.endswith("/a"):
-            raise PermissionError(errno.EPERM, "Operation not permitted", path)
-        unlink(path)
+    def refuse(name: str, *, dir_fd: int) -> None:
+        if name == "a":
+            raise PermissionError(errno.EPERM, "Operation not permitted", name)
+        unlink(name, dir_fd=dir_fd)
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "unlink", refuse)
@@ -193,23 +310,6 @@ async def test_a_full_disk_leaves_nothing_behind(
         with pytest.raises(storages.Full, match="a/x: No space left"):
             await on_files.put("a/x", b"content", condition=condition)
     assert os.listdir(tmp_path / "a") == []
-
-
-async def test_a_link_to_a_folder_above_it_is_an_error(
-    on_files: FileStorage, tmp_path: Path
-) -> None:
-    await on_files.put("a/b/x", b"")
-    (tmp_path / "a/b/up").symlink_to(tmp_path / "a")
-    with pytest.raises(storages.Unavailable, match="up is a link to a folder above it"):
-        [page async for page in on_files.pages("a")]
-
-
-async def test_a_link_to_a_folder_beside_it_is_followed(
-    on_files: FileStorage, tmp_path: Path
-) -> None:
-    await on_files.put("a/b/x", b"")
-    (tmp_path / "a/bc").symlink_to(tmp_path / "a/b")
-    assert await paths(on_files, "a") == ["a/b/x", "a/bc/x"]
 
 
 @pytest.mark.parametrize(
@@ -233,20 +333,21 @@ async def test_a_file_in_the_place_of_a_folder_has_nothing_in_it(on_files: FileS
 
 
 @pytest.mark.timeout(30)
-async def test_a_pipe_in_the_place_of_a_file_is_empty(
-    on_files: FileStorage, tmp_path: Path
-) -> None:
+async def test_a_special_file_is_refused_at_once(on_files: FileStorage, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert await on_files.read("pipe", bytes_max=10) == b""
-
-
-async def test_a_symbolic_link_is_not_moved(on_files: FileStorage, tmp_path: Path) -> None:
-    """In another folder it may lead nowhere, and would end every list."""
-    await on_files.put("a/data", b"content")
-    (tmp_path / "a/link").symlink_to("data")
-    with pytest.raises(storages.Unavailable, match="symbolic link"):
-        await on_files.move("a/link", "aside/link")
-    assert await on_files.read("a/link", bytes_max=10) == b"content"
+    (tmp_path / "link").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as listening:
+        bind(listening, tmp_path / "socket")
+    for name, kind in (("pipe", "a pipe"), ("link", "a symbolic link"), ("socket", "a socket")):
+        refused = pytest.raises(storages.NotAFile, match=f"{name} is {kind}")
+        with refused:
+            await on_files.read(name, bytes_max=10)
+        with refused:
+            await on_files.head(name)
+        with refused:
+            await on_files.move(name, "aside")
+        with refused:
+            await on_files.read(f"{name}/below", bytes_max=10)
 
 
 async def test_a_folder_in_the_place_of_a_file_is_named(
@@ -272,10 +373,10 @@ async def test_a_file_in_the_place_of_a_folder_is_named(
 async def test_another_file_system_is_named(
     on_files: FileStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_self: Path, target: Path) -> None:
+    def refuse(_name: str, _target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
         raise OSError(errno.EXDEV, "Invalid cross-device link")
 
     await on_files.put("a/data", b"content")
-    monkeypatch.setattr(Path, "rename", refuse)
+    monkeypatch.setattr(os, "rename", refuse)
     with pytest.raises(storages.Unavailable, match="aside must be on the same file system"):
         await on_files.move("a/data", "aside/data")

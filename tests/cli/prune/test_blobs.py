@@ -406,3 +406,179 @@ async def test_what_the_bucket_cannot_copy_waits_for_offline(
     lines = [json.loads(line) for line in report.read_text().splitlines()]
     reasons = {line["digest"]: line["reason"] for line in lines}
     assert [reasons[one] for one in digests] == ["TooLargeToMove", "Unreferenced"]
+
+
+OUTSIDE = ("_uploads/old/startedat", "data", "link", "sha256/ab/data", "folder/file")
+R = "docker/registry/v2"
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder that has nothing to do with the registry, old enough for every deletion."""
+    folder = tmp_path / "outside"
+    for name in OUTSIDE:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"precious")
+    (folder / "empty").mkdir()
+    for one in folder.rglob("*"):
+        os.utime(one, (0, 0))
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (one for one in folder.rglob("*"))
+    return {
+        str(one.relative_to(folder)): one.read_bytes() if one.is_file() else b"" for one in files
+    }
+
+
+def link_in_the_place_of(path: Path, target: Path) -> None:
+    """What was there moves to the target, as it does when it is put on another volume."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        path.rename(target)
+    path.symlink_to(target)
+
+
+async def test_a_link_below_uploads_is_reported_and_the_rest_is_swept(
+    shelf: Shelf, root: Path, outside: Path
+) -> None:
+    kept = await shelf.image("a:v1", layers=[b"kept"])
+    orphan = await shelf.admin.push_blob(shelf.at("a"), b"orphan")
+    uploads = root / R / "repositories/a/_uploads"
+    uploads.mkdir(exist_ok=True)
+    (uploads / "linked").symlink_to(outside)
+    (uploads / "mixed").mkdir()
+    (uploads / "mixed/startedat").write_bytes(b"")
+    (uploads / "mixed/hashstates").symlink_to(outside)
+    (uploads / "old").mkdir()
+    (uploads / "old/startedat").write_bytes(b"")
+    for name in ("mixed", "old"):
+        os.utime(uploads / name / "startedat", (0, 0))
+    before = contents(outside)
+    words = ("prune", "blobs", f"--storage=file://{root}", "--offline", *AT_ONCE)
+    dry = await lading(*words)
+    assert "_uploads/linked is a symbolic link" in " ".join(dry.errors.split())
+    done = await lading(*words, "--confirm")
+    said = " ".join(done.errors.split())
+    assert done.code == 1
+    assert "_uploads/linked is a symbolic link, and links in a storage are not followed" in said
+    assert contents(outside) == before, "nothing is deleted outside of the storage"
+    assert not has_data(root, orphan.digest), "it holds up nothing else"
+    assert {one.name for one in uploads.iterdir()} >= {"linked", "mixed"}
+    assert (uploads / "mixed/startedat").exists(), "what is not known stays whole"
+    assert not (uploads / "old/startedat").exists()
+    assert await shelf.pullable(f"a@{kept.digest}")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "docker",
+        R,
+        f"{R}/repositories",
+        f"{R}/repositories/team",
+        f"{R}/repositories/a",
+        f"{R}/repositories/a/_layers",
+        f"{R}/repositories/a/_layers/sha256",
+        f"{R}/repositories/a/_manifests",
+        f"{R}/repositories/a/_manifests/tags",
+        f"{R}/repositories/a/_manifests/revisions/sha256",
+        f"{R}/blobs",
+        f"{R}/blobs/sha256",
+        f"{R}/blobs/sha256/ab",
+        f"{R}/stray",
+        "lading",
+        "lading/sweep",
+        "lading/sweep/aside",
+        f"lading/sweep/aside/sha256-{'ab' * 32}",
+        "lading/sweep/state.json",
+        "lading/sweep/lock",
+    ],
+)
+async def test_a_link_anywhere_else_changes_nothing_and_names_the_next_step(
+    shelf: Shelf, root: Path, outside: Path, place: str
+) -> None:
+    await shelf.image("a:v1", layers=[b"kept"])
+    orphan = await shelf.admin.push_blob(shelf.at("a"), b"orphan")
+    link_in_the_place_of(root / place, outside / "moved")
+    before = contents(outside)
+    done = await lading(
+        "prune", "blobs", f"--storage=file://{root}", "--offline", "--confirm", *AT_ONCE
+    )
+    said = " ".join(done.errors.split())
+    assert done.code == 1, done.output
+    assert f"{place} is a symbolic link" in said
+    assert "mount --bind" in said
+    assert contents(outside) == before
+    assert has_data(root, orphan.digest)
+
+
+@pytest.mark.parametrize("name", ["../../../../../outside", "/etc", "a/../../b", "a\0b", "a\n", ""])
+@pytest.mark.parametrize("field", ["layers", "manifests", "aliases", "digest", "alias digest"])
+async def test_a_name_in_the_state_that_is_none_ends_the_run_before_it_writes(
+    shelf: Shelf, root: Path, outside: Path, name: str, field: str
+) -> None:
+    kept = await shelf.image("a:v1", layers=[b"kept"])
+    digest = str(kept.digest)
+    entry: dict[str, object] = {"since": "2026-01-01T00:00:00Z", "layers": ["a"]}
+    match field:
+        case "aliases":
+            entry["aliases"] = [[name, "layer", digest]]
+        case "alias digest":
+            entry["aliases"] = [["a", "layer", name]]
+        case "layers" | "manifests":
+            entry[field] = [name]
+    condemned = {name if field == "digest" else digest: entry}
+    state = root / "lading/sweep/state.json"
+    state.parent.mkdir(parents=True)
+    written = json.dumps({"version": states.VERSION, "condemned": condemned})
+    state.write_text(written)
+    before = contents(outside.parent)
+    done = await lading(
+        "prune", "blobs", f"--storage=file://{root}", "--offline", "--confirm", *AT_ONCE
+    )
+    said = " ".join(done.errors.split())
+    assert done.code == 1, done.output
+    assert "digest" in said if "digest" in field else "expected the name of a repository" in said
+    assert "$.condemned" in said
+    assert "lading/sweep/state.json" in said
+    assert contents(outside.parent) == before
+
+
+async def test_a_lock_with_a_token_that_leads_out_writes_nothing_there(
+    shelf: Shelf, root: Path, outside: Path
+) -> None:
+    await shelf.image("a:v1")
+    held = root / lock.PATH
+    held.parent.mkdir(parents=True)
+    held.write_text(json.dumps({"token": "/../../../../outside/x", "host": "h", "pid": 1}))
+    os.utime(held, (0, 0))
+    before = contents(outside)
+    done = await lading(
+        "prune", "blobs", f"--storage=file://{root}", "--offline", "--confirm", *AT_ONCE
+    )
+    assert done.code == 0, done.errors
+    assert contents(outside) == before
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("kind", ["large", "deep", "pipe"])
+async def test_a_hostile_state_file_is_refused_quickly(shelf: Shelf, root: Path, kind: str) -> None:
+    await shelf.image("a:v1")
+    state = root / "lading/sweep/state.json"
+    state.parent.mkdir(parents=True)
+    match kind:
+        case "large":
+            with state.open("wb") as file:
+                file.truncate(1 << 30)
+        case "deep":
+            state.write_bytes(b'{"condemned":' + b"[" * 1_000_000)
+        case "pipe":
+            os.mkfifo(state)
+    done = await lading(
+        "prune", "blobs", f"--storage=file://{root}", "--offline", "--confirm", *AT_ONCE
+    )
+    assert done.code == 1
+    assert "state.json" in done.errors
+    assert "Traceback" not in done.errors

@@ -12,6 +12,9 @@ async def paths(storage: Storage, prefix: str) -> list[str]:
     return sorted([one.path async for page in storage.pages(prefix) for one in page])
 
 
+BAD_PATHS = ["", "/", "/etc", "a/", "a//b", ".", "..", "a/..", "../a", "a/../../b", "a/./b", "a\0b"]
+
+
 class StorageSuite:
     has_versions = True
     empty_folders = 0
@@ -93,3 +96,27 @@ class StorageSuite:
         assert await storage.remove_empty_folders("top", before=soon) == self.empty_folders
         assert await storage.remove_empty_folders("nothing", before=soon) == 0
         assert await paths(storage, "top") == ["top/used/y"]
+
+    @pytest.mark.parametrize("path", BAD_PATHS)
+    async def test_a_path_that_may_lead_out_of_the_root_is_refused(
+        self, storage: Storage, path: str
+    ) -> None:
+        await storage.put("a/x", b"content")
+        refused = pytest.raises(storages.BadPath, match="is no path in a storage")
+        with refused:
+            await storage.head(path)
+        with refused:
+            await storage.read(path, bytes_max=1)
+        for condition in (None, OnlyNew()):
+            with refused:
+                await storage.put(path, b"", condition=condition)
+        for source, target in ((path, "b"), ("a/x", path)):
+            with refused:
+                await storage.move(source, target)
+        with refused:
+            [page async for page in storage.pages(path)]
+        with refused:
+            await storage.remove_empty_folders(path, before=datetime.now(UTC))
+        failures = await storage.delete([path, "a/gone"])
+        assert {one: type(error) for one, error in failures.items()} == {path: storages.BadPath}
+        assert await storage.read("a/x", bytes_max=10) == b"content"

@@ -1,8 +1,8 @@
 """A `Storage` on the files of a folder, and the one place that translates its errors.
 
-Every call waits in a thread, because the folder may be on a network. Links to folders are
-followed; one that leads nowhere is an error, because what it named may only be unmounted, and so is
-one that leads to a folder above itself. What vanishes while a list is read is not in it.
+Every call waits in a thread, because the folder may be on a network. The root may be a link, as the
+administrator names it, and is opened once. Below it no link is followed: a list shows each as what
+it is, and any other call that meets one is an error. What vanishes during a list is not in it.
 """
 
 import asyncio
@@ -10,10 +10,18 @@ import contextlib
 import errno
 import itertools
 import os
-import secrets
 import stat
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -22,7 +30,8 @@ from typing import TypeVar
 
 import msgspec
 
-from lading import files
+from lading import files, folders
+from lading.folders import Descent, NotAFileError
 from lading.ports import storage
 from lading.ports.storage import OnlyNew, OnlyVersion, StorageError, StoredObject
 
@@ -49,23 +58,31 @@ class FileStorage:
     copy_bytes_max: int | None = None
 
     def __init__(self, folder: Path, *, name: str) -> None:
-        self._folder = folder
+        """Raises OSError where the folder cannot be opened."""
+        self._root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        weakref.finalize(self, os.close, self._root)
         self._name = name
         self._listed: dict[str, _Emptiness] = {}
         self._threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="storage")
 
     async def pages(self, prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
+        storage.check_path(prefix)
         seen = _Emptiness(since=time.time())
-        objects = _objects(f"{self._folder}/", prefix, seen.folders)
-        while page := await self._done(prefix, lambda: _page(objects)):
-            yield page
+        with contextlib.closing(_objects(self._root, prefix, empty=seen.folders)) as objects:
+            while page := await self._done(prefix, lambda: _page(objects)):
+                yield page
         self._listed[prefix] = seen
 
     async def head(self, path: str) -> StoredObject | None:
-        return await self._done(path, lambda: _head(self._folder / path, path))
+        try:
+            return await self._at(path, lambda folder, name: _head(folder, name, path))
+        except storage.NotFound:
+            return None
 
     async def read(self, path: str, *, bytes_max: int) -> bytes:
-        content = await self._done(path, lambda: _read(f"{self._folder}/{path}", bytes_max))
+        content = await self._at(
+            path, lambda folder, name: folders.read_file(name, folder, bytes_max=bytes_max)
+        )
         if content is None:
             raise storage.TooLarge(f"{self._name}: {path} has more than {bytes_max} bytes")
         return content
@@ -75,59 +92,84 @@ class FileStorage:
     ) -> None:
         if isinstance(condition, OnlyVersion):
             raise storage.Unsupported(f"{self._name}: {path}: files have no versions")
-        write = _create if isinstance(condition, OnlyNew) else files.write_atomically
-        file = self._folder / path
+        only_new = isinstance(condition, OnlyNew)
 
-        def written() -> None:
-            _make_folder(file.parent)
-            write(file, content)
+        def write(folder: int, name: str) -> None:
+            files.write_in_folder(folder, name, content, only_new=only_new)
 
-        await self._done(path, written)
+        await self._at(path, write, make=True)
 
     async def move(self, source: str, target: str) -> None:
-        await self._done(source, lambda: _move(self._folder / source, self._folder / target))
+        storage.check_path(target)
+        await self._at(source, lambda folder, name: _move(folder, name, self._root, target))
 
     async def delete(self, paths: Sequence[str]) -> Mapping[str, StorageError]:
         return await self._done("", lambda: self._deleted(paths))
 
     async def remove_empty_folders(self, prefix: str, *, before: datetime) -> int:
         """A whole list knows all that can be old enough: what was emptied later is younger."""
-        limit, top = before.timestamp(), self._folder / prefix
+        storage.check_path(prefix)
+        limit, root = before.timestamp(), self._root
         seen = self._listed.get(prefix)
         if seen is not None and limit <= seen.since:
-            return await self._done(prefix, lambda: _remove_empty(seen.folders, top, limit))
-        return await self._done(prefix, lambda: _remove_empty(_folders(top), top, limit))
+            return await self._done(
+                prefix, lambda: _remove_empty(root, seen.folders, prefix, limit)
+            )
+        return await self._done(
+            prefix, lambda: _remove_empty(root, _folders(root, prefix), prefix, limit)
+        )
 
     def _deleted(self, paths: Sequence[str]) -> dict[str, StorageError]:
-        failures: dict[str, StorageError] = {}
-        for path in paths:
-            try:
-                with self._translated(path):
-                    os.unlink(f"{self._folder}/{path}")
-            except storage.NotFound:
-                continue
-            except StorageError as error:
-                failures[path] = error
+        failures = storage.bad_paths(paths)
+        with Descent(self._root) as descent:
+            for path in paths:
+                if path in failures:
+                    continue
+                folder, _, name = path.rpartition("/")
+                try:
+                    with self._translated(path):
+                        os.unlink(name, dir_fd=descent.folder(folder))
+                except storage.NotFound:
+                    continue
+                except StorageError as error:
+                    failures[path] = error
         return failures
+
+    async def _at(
+        self, path: str, work: Callable[[int, str], _Result], *, make: bool = False
+    ) -> _Result:
+        """Does this work with the folder of a path, open, and the name in it."""
+        storage.check_path(path)
+        above, _, name = path.rpartition("/")
+
+        def done() -> _Result:
+            with Descent(self._root) as descent:
+                folder = _made(descent, above) if make else descent.folder(above)
+                try:
+                    return work(folder, name)
+                except NotAFileError as error:
+                    if error.filename == name:
+                        error.filename = path
+                    raise
+
+        return await self._done(path, done)
 
     async def _done(self, path: str, work: Callable[[], _Result]) -> _Result:
         with self._translated(path):
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    def _named(self, path: str, error: OSError) -> str:
-        """What is below the path where that is what failed, as a folder of a list."""
-        top, failed = f"{self._folder}/", str(error.filename)
-        return failed.removeprefix(top) if failed.startswith(f"{top}{path}/") else path
-
     @contextmanager
     def _translated(self, path: str) -> Iterator[None]:
         try:
             yield
+        except NotAFileError as error:
+            found = storage.not_a_file(str(error.filename), error.kind)
+            raise storage.NotAFile(f"{self._name}: {found}") from error
         except OSError as error:
             number = error.errno
-            place = f"{self._name}: {self._named(path, error)}" if path else self._name
+            place = f"{self._name}: {_named(path, str(error.filename))}" if path else self._name
             if number in _NOT_FOUND:
-                raise storage.NotFound(f"{place}: not found") from error
+                raise storage.NotFound(f"{self._name}: {path}: not found") from error
             if number == errno.EEXIST:
                 raise storage.AlreadyExists(f"{place}: exists already") from error
             kind: type[StorageError] = storage.Unavailable
@@ -138,44 +180,53 @@ class FileStorage:
             raise kind(f"{place}: {error.strerror or error}") from error
 
 
-def _objects(root: str, prefix: str, empty: list[str]) -> Iterator[StoredObject]:
-    """Every file in the folder `prefix` and below; an error when that is no longer the same one."""
-    top = _identity(f"{root}{prefix}")
+def _named(path: str, failed: str) -> str:
+    """What failed, where that is a folder above the path or, in a list, below it."""
+    is_near = failed.startswith(f"{path}/") or path.startswith(f"{failed}/")
+    return failed if is_near else path
+
+
+def _objects(
+    root: int, prefix: str, *, empty: list[str], without_files: bool = False
+) -> Generator[StoredObject, None, None]:
+    """Every file in the folder `prefix` and below; an error when that is no longer the same one.
+
+    Adds the folders without any entry to `empty`, or also those that have only folders.
+    """
+    top = _identity(root, prefix)
     waiting = [prefix]
-    while waiting:
-        folder = waiting.pop()
-        is_empty = True
-        with contextlib.suppress(*_NO_FOLDER), os.scandir(f"{root}{folder}") as entries:
-            for entry in entries:
-                is_empty = False
-                path = f"{folder}/{entry.name}"
-                if entry.is_dir():
-                    if entry.is_symlink():
-                        _check_link(f"{root}{folder}", entry)
-                    waiting.append(path)
-                    continue
-                try:
-                    yield _stored(path, entry.stat())
-                except FileNotFoundError:
-                    if os.path.islink(f"{root}{path}"):
-                        reason = f"{path} is a link to a path that does not exist (is it mounted?)"
-                        raise OSError(errno.ENOLINK, reason) from None
-        if is_empty:
-            empty.append(f"{root}{folder}")
-    if _identity(f"{root}{prefix}") != top:
+    with Descent(root) as descent:
+        while waiting:
+            folder = waiting.pop()
+            is_empty = True
+            try:
+                with os.scandir(descent.folder(folder)) as entries:
+                    for entry in entries:
+                        path = f"{folder}/{entry.name}"
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(path)
+                            is_empty &= without_files
+                            continue
+                        is_empty = False
+                        with contextlib.suppress(FileNotFoundError):
+                            yield _stored(path, entry.stat(follow_symlinks=False))
+            except _NO_FOLDER:
+                continue
+            except NotAFileError:
+                raise
+            except OSError as error:
+                error.filename = folder
+                raise
+            if is_empty:
+                empty.append(folder)
+    if _identity(root, prefix) != top:
         raise OSError(errno.ESTALE, "the folder was replaced or unmounted while it was listed")
 
 
-def _check_link(folder: str, entry: "os.DirEntry[str]") -> None:
-    """A list through a link to a folder above it would have no end."""
-    target = os.path.realpath(entry.path)
-    if os.path.commonpath((os.path.realpath(folder), target)) == target:
-        raise OSError(errno.ELOOP, f"{entry.name} is a link to a folder above it; remove it")
-
-
-def _identity(folder: str) -> tuple[int, int] | None:
+def _identity(root: int, path: str) -> tuple[int, int] | None:
     try:
-        found = os.stat(folder)
+        with Descent(root) as descent:
+            found = os.fstat(descent.folder(path))
     except _NO_FOLDER:
         return None
     return found.st_dev, found.st_ino
@@ -186,7 +237,10 @@ def _page(objects: Iterator[StoredObject]) -> list[StoredObject]:
 
 
 def _stored(path: str, found: os.stat_result) -> StoredObject:
-    return StoredObject(path, found.st_size, _time(found.st_mtime))
+    if stat.S_ISREG(found.st_mode):
+        return StoredObject(path, found.st_size, _time(found.st_mtime))
+    special = folders.special_kind(found.st_mode)
+    return StoredObject(path, 0, _time(found.st_mtime), special=special)
 
 
 def _time(seconds: float) -> datetime:
@@ -197,70 +251,54 @@ def _time(seconds: float) -> datetime:
         return _EARLIEST if seconds < 0 else _LATEST
 
 
-def _head(file: Path, path: str) -> StoredObject | None:
-    try:
-        found = file.stat()
-    except _NO_FOLDER:
-        return None
+def _head(folder: int, name: str, path: str) -> StoredObject | None:
+    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if kind := folders.special_kind(found.st_mode):
+        raise NotAFileError(name, kind)
     return _stored(path, found) if stat.S_ISREG(found.st_mode) else None
 
 
-def _read(path: str, bytes_max: int) -> bytes | None:
-    """None for more than the limit; a pipe in the place of a file is empty."""
-    with open(path, "rb", buffering=0, opener=_without_waiting) as file:
-        is_larger = os.fstat(file.fileno()).st_size > bytes_max
-        return None if is_larger else file.readall()
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
-def _create(path: Path, content: bytes) -> None:
-    """Whole or not at all, and only where no file is: linked from a file that is written first."""
-    temporary = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
-    files.write_atomically(temporary, content)
+def _made(descent: Descent, folder: str) -> int:
     try:
-        os.link(temporary, path)
-    finally:
-        temporary.unlink()
+        return descent.folder(folder, make=True)
+    except NotADirectoryError as error:
+        reason = f"{error.filename} is not a folder; remove it"
+        raise OSError(errno.ENOTSUP, reason) from None
 
 
-def _make_folder(folder: Path) -> None:
-    try:
-        files.make_folder(folder)
-    except FileExistsError as error:
-        raise OSError(errno.ENOTSUP, f"{error.filename} is not a folder; remove it") from None
+def _move(folder: int, name: str, root: int, target: str) -> None:
+    folders.refuse_special(name, folder)
+    above, _, new_name = target.rpartition("/")
+    with Descent(root) as descent:
+        try:
+            os.rename(name, new_name, src_dir_fd=folder, dst_dir_fd=_made(descent, above))
+        except IsADirectoryError:
+            raise OSError(errno.ENOTEMPTY, f"{target} is a folder; remove it") from None
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            reason = f"{above} must be on the same file system"
+            raise OSError(errno.EXDEV, reason) from None
 
 
-def _move(source: Path, target: Path) -> None:
-    """Not a symbolic link, which may lead elsewhere from another folder."""
-    if source.is_symlink():
-        raise OSError(errno.ENOTSUP, "it is a symbolic link; replace it with its file")
-    _make_folder(target.parent)
-    try:
-        source.rename(target)
-    except IsADirectoryError:
-        raise OSError(errno.ENOTEMPTY, f"{target} is a folder; remove it") from None
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        reason = f"{target.parent} must be on the same file system"
-        raise OSError(errno.EXDEV, reason) from None
-
-
-def _folders(top: Path) -> Iterator[str]:
+def _folders(root: int, top: str) -> Iterator[str]:
     """Those that have no files, the deepest first."""
-    return (folder for folder, _, names in os.walk(top, topdown=False) if not names)
+    found: list[str] = []
+    for _ in _objects(root, top, empty=found, without_files=True):
+        pass
+    return reversed(found)
 
 
-def _remove_empty(folders: Iterable[str], top: Path, before: float) -> int:
+def _remove_empty(root: int, paths: Iterable[str], top: str, before: float) -> int:
     """A folder that becomes empty by this is young and stays until a later run."""
     removed = 0
-    for folder in folders:
-        path = Path(folder)
-        with contextlib.suppress(OSError):  # it has an entry, or is gone
-            if path != top and path.stat().st_mtime < before:
-                path.rmdir()
-                removed += 1
+    with Descent(root) as descent:
+        for path in paths:
+            above, _, name = path.rpartition("/")
+            with contextlib.suppress(OSError):  # it has an entry, or is gone
+                folder = descent.folder(above)
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if path != top and found.st_mtime < before:
+                    os.rmdir(name, dir_fd=folder)
+                    removed += 1
     return removed

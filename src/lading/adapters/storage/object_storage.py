@@ -116,9 +116,12 @@ def _store(url: str, timeout: timedelta, *, may_be_plain: bool) -> ObjectStore:
 
 
 def _open_folder(url: str, folder: Path) -> FileStorage:
-    if not folder.is_dir():
-        raise _malformed(url, "there is no such folder")
-    return FileStorage(folder, name=url)
+    try:
+        return FileStorage(folder, name=url)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise _malformed(url, "there is no such folder") from error
+    except OSError as error:
+        raise storage.Denied(f"{url}: {error.strerror}") from error
 
 
 def _has_plain_endpoint(environment: Mapping[str, str]) -> bool:
@@ -152,11 +155,13 @@ class ObjectStorage:
         return self._copy_bytes_max
 
     async def pages(self, prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
+        storage.check_path(prefix)
         with self._translated(prefix):
             async for page in obstore.list(self._reads, prefix, chunk_size=PAGE_OBJECTS):
                 yield [_stored(one) for one in page]
 
     async def head(self, path: str) -> StoredObject | None:
+        storage.check_path(path)
         try:
             with self._translated(path):
                 return _stored(await obstore.head_async(self._reads, path))
@@ -164,6 +169,7 @@ class ObjectStorage:
             return None
 
     async def read(self, path: str, *, bytes_max: int) -> bytes:
+        storage.check_path(path)
         with self._translated(path):
             found = await obstore.get_async(self._reads, path)
             if found.meta["size"] > bytes_max:
@@ -174,6 +180,7 @@ class ObjectStorage:
     async def put(
         self, path: str, content: bytes, *, condition: OnlyNew | OnlyVersion | None = None
     ) -> None:
+        storage.check_path(path)
         with self._translated(path):
             match condition:
                 case None:
@@ -186,6 +193,8 @@ class ObjectStorage:
                     await obstore.put_async(self._changes, path, content, mode=known)
 
     async def move(self, source: str, target: str) -> None:
+        storage.check_path(source)
+        storage.check_path(target)
         with self._translated(source):
             await obstore.rename_async(self._changes, source, target)
 
@@ -205,12 +214,15 @@ class ObjectStorage:
                     return await self._delete_singly(some, patience)
             return {}
 
-        begins = range(0, len(paths), PAGE_OBJECTS)
-        bulks = [list(paths[one : one + PAGE_OBJECTS]) for one in begins]
+        refused = storage.bad_paths(paths)
+        good = [path for path in paths if path not in refused] if refused else paths
+        begins = range(0, len(good), PAGE_OBJECTS)
+        bulks = [list(good[one : one + PAGE_OBJECTS]) for one in begins]
         failures = await asyncio.gather(*map(deleted, bulks))
-        return {path: error for found in failures for path, error in found.items()}
+        return refused | {path: error for found in failures for path, error in found.items()}
 
     async def remove_empty_folders(self, prefix: str, *, before: datetime) -> int:
+        storage.check_path(prefix)
         return 0  # there are none
 
     async def _delete_singly(

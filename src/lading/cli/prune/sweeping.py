@@ -1,5 +1,6 @@
 """The work of `lading prune blobs`; that of `lading prune images --sweep-blobs` shares it."""
 
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from lading.kernel.values import replace
 from lading.pruning.engine.decisions.guards import GuardRefused
 from lading.pruning.operator import runs
 from lading.pruning.operator.types import SWEEP_SUFFIX
+from lading.pruning.sweep.apply import FAILURES_SHOWN_MAX
 from lading.pruning.sweep.controller import Sweeper, Swept
 from lading.pruning.sweep.lock import SweepInProgress
 from lading.pruning.sweep.probe import ProbeFailed
@@ -45,6 +47,8 @@ async def preview(sweeper: Sweeper, form: Format, report: Path | None) -> None:
     listing = observed.facts.listing
     sweep_report.write(plan, listing, report)
     sweep_report.show_plan(plan, listing, form)
+    for skipped in islice(listing.skipped(), FAILURES_SHOWN_MAX):
+        output.sentence(f"Warning: {skipped}", err=True)
     for refusal in refusals:
         output.sentence(f"Warning: guard {refusal.guard}: {refusal.message}", err=True)
 

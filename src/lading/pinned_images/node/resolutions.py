@@ -7,14 +7,14 @@ holds what is wanted, and no more layers than a limit: no number of sets can fil
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Set
-from typing import Any
+from typing import Annotated, Any
 from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
 
 from lading.kernel import references, texts
-from lading.kernel.errors import Malformed
+from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.images import ImageKey, Layer, Resolution
 from lading.kernel.platforms import Platform
 from lading.pinned_images.node.types import FailedResolution, PullError, PullErrorKind
@@ -176,7 +176,7 @@ class Resolver:
 
 class _Entry(msgspec.Struct):
     manifest: str
-    layers: tuple[tuple[str, int], ...]
+    layers: tuple[tuple[str, Annotated[int, msgspec.Meta(ge=0)]], ...]
 
 
 def _written(resolution: Resolution) -> dict[str, Any]:
@@ -190,6 +190,7 @@ def _read(entry: Any) -> Resolution | None:
     """None when there is no entry, or one that this release cannot read."""
     try:
         read = msgspec.convert(entry, _Entry)
-    except msgspec.ValidationError:
+        references.parse(read.manifest)
+    except UNREADABLE:
         return None
     return Resolution(manifest=read.manifest, layers=tuple(Layer(*one) for one in read.layers))

@@ -11,13 +11,15 @@ from typing import Annotated
 
 import msgspec
 
-from lading.kernel import digests, references
+from lading.kernel import errors, references
+from lading.kernel.digests import DigestText
 from lading.kernel.errors import UNREADABLE, Malformed
+from lading.kernel.references import TagName
 from lading.kernel.values import replace
 from lading.pruning.engine.types import Deletion, Inventory, Source, What
 
 VERSION = "lading.prune.ledger/v2"
-FirstSeen = dict[str, tuple[str, Annotated[datetime, msgspec.Meta(tz=True)]]]
+FirstSeen = dict[TagName, tuple[DigestText, Annotated[datetime, msgspec.Meta(tz=True)]]]
 """Tag -> (digest, since when)."""
 _first_seen_decoder = msgspec.json.Decoder(FirstSeen)
 
@@ -28,7 +30,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How many references named this registry in the last confirmed run."""
     first_seen: dict[str, msgspec.Raw] = {}
     """By repository, not decoded: as values, a million tags would take 350 MB."""
-    unfinished: dict[str, tuple[str, ...]] = {}
+    unfinished: dict[str, tuple[DigestText, ...]] = {}
     """By repository, the manifests that a run was about to delete and may have left."""
 
     def of(self, repository: str) -> FirstSeen:
@@ -38,7 +40,8 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         try:
             return _first_seen_decoder.decode(content)
         except UNREADABLE as error:
-            raise _malformed(bytes(content)[:64], str(error)) from error
+            reason = f"firstSeen of {repository}: {errors.explained(error)}"
+            raise _malformed(bytes(content)[:64], reason) from error
 
     def unread(self, source: Source, *, only: Collection[str]) -> "Ledger":
         """Without the tags of the repositories that a run has read; all, unless `only` some.
@@ -67,17 +70,13 @@ def decode(content: bytes | None) -> Ledger:
     try:
         found = msgspec.json.decode(content, type=Ledger)
     except UNREADABLE as error:
-        raise _malformed(content[:64], str(error)) from error
+        raise _malformed(content[:64], errors.explained(error)) from error
     if found.version != VERSION:
         raise _malformed(found.version, f"expected {VERSION}; it was written by another release")
-    for name in found.unfinished:
-        if not references.is_repository(name.lower()):  # some registries allow upper case
-            raise _malformed(name, "it is no name of a repository")
-    try:
-        for digest in (one for own in found.unfinished.values() for one in own):
-            digests.parse(digest)
-    except Malformed as error:
-        raise _malformed(error.text, error.reason) from error
+    for field, own in (("firstSeen", found.first_seen), ("unfinished", found.unfinished)):
+        for name in own:
+            if not references.is_repository(name.lower()):  # some registries allow upper case
+                raise _malformed(name, f"expected the name of a repository in {field}")
     return found
 
 

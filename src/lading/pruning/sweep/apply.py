@@ -282,7 +282,11 @@ class Sweeping:
             except StorageError as error:
                 self.counts.fail(error)
                 return
-            paths = [one.path for page in pages for one in page]
+            found = [one for page in pages for one in page]
+            if any(one.special for one in found):
+                self.counts.fail(f"{folder}: a link was put there; the upload stays")
+                return
+            paths = [one.path for one in found]
             if paths and not await self._delete(paths):  # without, it was finished meanwhile
                 self.counts.uploads += 1
 
@@ -330,6 +334,8 @@ class _RepositoryLook:
         times: dict[str, int] = {}
         async for page in self._storage.pages(folder):
             for one in page:
+                if one.special:
+                    return []  # what it hides is not known; the next list refuses it
                 algorithm, encoded = one.path.split("/")[-3:-1]
                 times[f"{algorithm}:{encoded}"] = seconds(one.modified_at)
         known = {one.digest for one in links}

@@ -118,6 +118,8 @@ class Sweeper:
                 progress=self.progress,
             )
             observed = await self._observe(now)
+            for skipped in observed.facts.listing.skipped():
+                sweeping.counts.fail(skipped)
             plan = self._plan(observed)
             if refusals := self._refusals(plan, observed):
                 raise GuardRefused(refusals)

@@ -36,6 +36,12 @@ def revisions_folder(repository: str) -> str:
     return f"{REPOSITORIES}/{repository}/_manifests/revisions"
 
 
+def upload_folder(path: str) -> str:
+    """The folder of one upload that a path is in."""
+    place, mark, own = path.partition("/_uploads/")
+    return f"{place}{mark}{own.partition('/')[0]}"
+
+
 def aside_path(digest: str) -> str:
     """In one folder: on a full disk no other one can be made."""
     return f"{ASIDE}/{digest.replace(':', '-')}"
@@ -58,4 +64,5 @@ def digest_of(algorithm: str, encoded: str) -> str:
 __all__ = (
     "ASIDE", "BLOBS", "OWN", "REPOSITORIES", "ROOT", "aside_path", "data_path", "digest_aside",
     "digest_of", "layer_link", "link_path", "revision_link", "revisions_folder", "tags_folder",
+    "upload_folder",
 )  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -25,6 +26,8 @@ PATH = f"{layout.OWN}/lock"
 PERIOD_DEFAULT = timedelta(minutes=5)
 RENEWALS_PER_PERIOD = 5
 _BYTES_MAX = 4096
+_TEXT_MAX = 255
+_PID_MAX = 2**31 - 1
 
 
 class SweepInProgress(Exception):
@@ -32,10 +35,11 @@ class SweepInProgress(Exception):
 
 
 class Holder(msgspec.Struct, frozen=True):
-    token: str
-    host: str
-    pid: int
-    processes: str = ""
+    token: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-z]{1,64}\Z")]
+    """Part of the name of another object."""
+    host: Annotated[str, msgspec.Meta(max_length=_TEXT_MAX)]
+    pid: Annotated[int, msgspec.Meta(ge=0, le=_PID_MAX)]
+    processes: Annotated[str, msgspec.Meta(max_length=_TEXT_MAX)] = ""
     """Which processes it sees: machines and containers may share a name; empty for unknown."""
 
 

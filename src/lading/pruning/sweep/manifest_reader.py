@@ -55,13 +55,17 @@ class ManifestReader:
             return
         try:
             found = msgspec.msgpack.decode(body, type=_Known)
+            keys, targets, subjects = (
+                array("Q", one) for one in (found.keys, found.targets, found.subjects)
+            )
+            counts = array("q", found.counts)
         except UNREADABLE:
             return  # of another release
-        self._keys.frombytes(found.keys)
-        self._counts.frombytes(found.counts)
-        self._targets.frombytes(found.targets)
-        self._subjects.frombytes(found.subjects)
-        self._sort()
+        is_whole = len(keys) == len(counts) == len(subjects) and sum(counts) == len(targets)
+        if is_whole and min(counts, default=0) >= 0:
+            self._keys, self._counts = keys, counts
+            self._targets, self._subjects = targets, subjects
+            self._sort()
 
     def known(self, found: Listing) -> bytes:
         """What was read and is still there, for the next run; not what cannot be read."""

@@ -20,6 +20,8 @@ from lading.pruning.engine.inventory.observe_storage import (
     DATABASE_IN_USE,
     LINK_BYTES_MAX,
     NoRegistry,
+    is_of_upload,
+    refuse_special,
     tag_link,
 )
 from lading.pruning.engine.progress import PruneProgress
@@ -71,6 +73,7 @@ async def listing(
         for one in page:
             found.add(one)
         progress.advance(len(page))
+    refuse_special(found.special)
     if not found.repositories:
         raise NoRegistry(_NOTHING)
     aliases = [one async for one in _followed(storage, found)]
@@ -116,12 +119,17 @@ class _Found:
         self._revisions = _LinkColumns()
         self._tags: list[tuple[int, str]] = []
         self._uploads: dict[str, int] = {}
+        self._special_uploads: list[StoredObject] = []
+        self.special: list[StoredObject] = []
+        """Links and the like where a registry has folders and files."""
         self._objects = 0
 
     def add(self, one: StoredObject) -> None:
         self._objects += 1
         path = one.path
-        if path.startswith(_BLOBS):
+        if one.special:
+            (self._special_uploads if is_of_upload(path) else self.special).append(one)
+        elif path.startswith(_BLOBS):
             self._add_blob(path[len(_BLOBS) :], one)
         elif path.startswith(_REPOSITORIES):
             name, mark, own = path[len(_REPOSITORIES) :].partition("/_")
@@ -187,9 +195,15 @@ class _Found:
             aliases=tuple(aliases),
             opaque=frozenset(self.opaque),
             tags=tuple(self._tags),
-            uploads=self._uploads,
+            uploads=self._whole_uploads(),
+            special_uploads=tuple(self._special_uploads),
             objects=self._objects,
         )
+
+    def _whole_uploads(self) -> dict[str, int]:
+        """An upload with something special in it stays: nothing is known about that."""
+        left = {layout.upload_folder(one.path) for one in self._special_uploads}
+        return {folder: time for folder, time in self._uploads.items() if folder not in left}
 
     def _blobs(self) -> StoredBlobs:
         raw = np.frombuffer(self._raw, dtype=np.uint8).reshape(-1, graph.RAW_BYTES)
@@ -227,12 +241,9 @@ async def _followed(storage: Storage, found: _Found) -> AsyncIterator[Alias]:
 
 async def aside(storage: Storage) -> dict[str, StoredObject]:
     """By digest what sweeps have moved aside."""
-    return {
-        digest: one
-        async for page in storage.pages(layout.ASIDE)
-        for one in page
-        if (digest := layout.digest_aside(one.path))
-    }
+    found = [one async for page in storage.pages(layout.ASIDE) for one in page]
+    refuse_special([one for one in found if one.special])
+    return {digest: one for one in found if (digest := layout.digest_aside(one.path))}
 
 
 async def read_link(storage: Storage, path: str) -> str | None:

@@ -147,7 +147,7 @@ def _unneeded(
         place = blobs.position(digest)
         if place is None or is_linked[place] or condemned.is_used_again:
             continue  # it is condemned anew
-        is_over = condemned.since + settings.grace <= now
+        is_over = now - condemned.since >= settings.grace
         reasons[place] = BlobReason.UNREFERENCED if is_over else BlobReason.WAITING
     if settings.copy_bytes_max is not None:
         is_large = blobs.sizes > settings.copy_bytes_max
@@ -222,7 +222,7 @@ def _no_longer_condemned(
             is_again = reasons[place] == BlobReason.CONDEMNED and bool(is_linked[place])
             stays = is_again or BlobReason(int(reasons[place])) in waits
         if not stays:
-            is_late = condemned.since + LATE_DELETION_MAX <= now
+            is_late = now - condemned.since >= LATE_DELETION_MAX
             (dropped if place is None or is_late else used_again).append(digest)
     return tuple(dropped), tuple(used_again)
 

@@ -6,7 +6,10 @@ from typing import Annotated
 
 import msgspec
 
+from lading.kernel import errors
+from lading.kernel.digests import DigestText
 from lading.kernel.errors import UNREADABLE, Malformed
+from lading.kernel.references import RepositoryName
 from lading.kernel.values import replace
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.types import Link, LinkKind
@@ -18,11 +21,11 @@ class Condemned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     since: Annotated[datetime, msgspec.Meta(tz=True)]
     is_used_again: bool = False
     """By the last look: only its links are remembered, for those that a late deletion takes."""
-    layers: tuple[str, ...] = ()
+    layers: tuple[RepositoryName, ...] = ()
     """Repositories that had it as a layer."""
-    manifests: tuple[str, ...] = ()
+    manifests: tuple[RepositoryName, ...] = ()
     """Repositories that had it as a manifest."""
-    aliases: tuple[tuple[str, LinkKind, str], ...] = ()
+    aliases: tuple[tuple[RepositoryName, LinkKind, DigestText], ...] = ()
     """Links by another digest: repository, kind and that digest."""
 
     def links(self, digest: str) -> tuple[Link, ...]:
@@ -37,7 +40,7 @@ class SweepState(msgspec.Struct, frozen=True, kw_only=True):
     version: str = VERSION
     references: int | None = None
     """How many references named this registry in the last confirmed run with `--untagged`."""
-    condemned: dict[str, Condemned] = {}
+    condemned: dict[DigestText, Condemned] = {}
 
     @property
     def has_manifests(self) -> bool:
@@ -59,8 +62,8 @@ def decode(content: bytes | None) -> SweepState:
         found = msgspec.json.decode(content, type=SweepState)
     except UNREADABLE as error:
         reason = (
-            f"{error}; remove {layout.OWN}/state.json, or sweep-state.json in --state-dir, and"
-            " condemning starts again"
+            f"{errors.explained(error)}; remove {layout.OWN}/state.json, or sweep-state.json in"
+            " --state-dir, and condemning starts again"
         )
         raise Malformed(what="sweep state", text=content[:64], reason=reason) from error
     if found.version != VERSION:

@@ -3,7 +3,7 @@
 from lading.ports import storage as storages
 from lading.ports.storage import Storage
 
-FILE_BYTES_MAX = 1024 * 1024 * 1024
+FILE_BYTES_MAX = 256 * 1024 * 1024  # more than a million condemned blobs
 
 
 class StorageFile:
@@ -20,4 +20,6 @@ class StorageFile:
             return None
 
     async def replace(self, content: bytes) -> None:
+        if len(content) > FILE_BYTES_MAX:  # no run could read it again
+            raise storages.TooLarge(f"{self._path} would have more than {FILE_BYTES_MAX} bytes")
         await self._storage.put(self._path, content)

@@ -4,7 +4,7 @@ Millions of objects are columns of numbers. The number of a digest is its first 
 graph; two blobs with one number stop a run. Times are whole seconds, rounded up.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
@@ -12,6 +12,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.ports import storage as storages
+from lading.ports.storage import StoredObject
 from lading.pruning.engine.inventory import graph
 from lading.pruning.engine.inventory.graph import Ids, Keys
 
@@ -155,7 +157,13 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """Repository and name of each tag; only where tags decide."""
     uploads: Mapping[str, int] = {}
     """The folder of each upload, and its newest time."""
+    special_uploads: tuple[StoredObject, ...] = ()
+    """Links and the like in uploads: they and their uploads stay, and are reported."""
     objects: int = 0
+
+    def skipped(self) -> Iterator[str]:
+        """What was passed over, as sentences."""
+        return (storages.not_a_file(one.path, one.special) for one in self.special_uploads)
 
     def of_aliases(self, *kinds: LinkKind) -> Links:
         """The links that are not sha256, by the data that they name."""

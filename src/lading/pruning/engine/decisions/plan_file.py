@@ -9,9 +9,10 @@ from typing import TypeVar
 
 import msgspec
 
+from lading.kernel import digests, references
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.pruning.engine.decisions import plan_contents
-from lading.pruning.engine.types import Deletion, Header, PrunePlan, Source
+from lading.pruning.engine.types import Deletion, Header, PrunePlan, Source, What
 
 Decoded = TypeVar("Decoded", Header, Deletion)
 VERSION = "lading.prune/v1"
@@ -39,7 +40,24 @@ def read(content: Iterable[bytes]) -> tuple[Header, Iterator[Deletion]]:
 def _deletions(content: Iterator[bytes]) -> Iterator[Deletion]:
     for number, line in enumerate(content, start=2):
         if line.strip() and not line.startswith(plan_contents.BEGINNING):
-            yield _decoded(_line_decoder, line, number)
+            found = _decoded(_line_decoder, line, number)
+            _check_names(found, number)
+            yield found
+
+
+def _check_names(line: Deletion, number: int) -> None:
+    """An Image has any name that Kubernetes allows. Some registries allow upper case."""
+    if line.what is What.IMAGE:
+        return
+    name = line.repository.lower()
+    for field, text, is_valid in (
+        ("repository", line.repository, not name or references.is_repository(name)),
+        ("tag", line.tag, not line.tag or references.is_tag(line.tag)),
+        ("digest", line.digest, not line.digest or digests.is_digest(line.digest)),
+    ):
+        if not is_valid:
+            reason = f"line {number}: expected a valid {field}"
+            raise Malformed(what="plan file", text=text, reason=reason)
 
 
 def _decoded(decoder: msgspec.json.Decoder[Decoded], line: bytes, number: int) -> Decoded:

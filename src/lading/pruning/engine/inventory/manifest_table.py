@@ -295,15 +295,27 @@ class ManifestTable(Mapping[str, InventoryManifest]):
         stored = msgspec.msgpack.decode(body, type=_Stored)
         if stored.version != VERSION:
             raise msgspec.ValidationError(f"expected {VERSION}, not {stored.version}")
-        table = cls()
+        table, count = cls(), len(stored.packed)
+        sizes = array("q", stored.sizes)
+        if len(stored.digests) != count * _RAW_BYTES or len(sizes) != count:
+            raise msgspec.ValidationError("its columns are not of the same length")
         for number, packed in enumerate(stored.packed):
             raw = stored.digests[number * _RAW_BYTES : (number + 1) * _RAW_BYTES]
-            table._columns.number(stored.others.get(number, f"{_SHA256}{raw.hex()}"))
+            text = stored.others.get(number, f"{_SHA256}{raw.hex()}")
+            if table._columns.number(text) != number:
+                raise msgspec.ValidationError(f"it has {text} twice")
             if packed:
+                _check_numbers(_decode(packed), count)
                 table._columns.packed[number] = packed
                 table._hold(number)
-        table._columns.sizes = array("q", stored.sizes)
+        table._columns.sizes = sizes
         return table
+
+
+def _check_numbers(packed: _Packed, count: int) -> None:
+    numbers = (packed.subject, *packed.children, *packed.blobs)
+    if max(numbers) >= count or min(numbers) < _NO_NUMBER or _NO_NUMBER in numbers[1:]:
+        raise msgspec.ValidationError("a manifest names a number that no digest has")
 
 
 class _Stored(msgspec.Struct, frozen=True):

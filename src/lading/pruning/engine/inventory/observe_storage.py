@@ -6,7 +6,7 @@ link or a manifest that cannot be read keeps its repository.
 """
 
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -28,6 +28,7 @@ ROOT = "docker/registry/v2"
 REPOSITORIES = f"{ROOT}/repositories"
 DATABASE_IN_USE = "docker/registry/lockfiles/database-in-use"
 """With its database GitLab's registry keeps tags and manifests elsewhere."""
+SPECIAL_SHOWN_MAX = 20
 LINK_BYTES_MAX = 256  # the longest digest has 135 characters
 MANIFEST_BYTES_MAX = 32 * 1024 * 1024  # registries accept 4 MiB
 STORED_AS = "sha256:"  # a link with another digest names the sha256 of the data
@@ -40,6 +41,25 @@ _LINK = re.compile(
 
 class NoRegistry(Exception):
     """The storage is not that of a registry, or not all of it."""
+
+
+def is_of_upload(path: str) -> bool:
+    """Whether it belongs to an upload that is not finished, which no image needs."""
+    _, _, own = path.removeprefix(f"{REPOSITORIES}/").partition("/_")
+    return own == "uploads" or own.startswith("uploads/")
+
+
+def refuse_special(found: Sequence[StoredObject]) -> None:
+    """What is behind a link may name or need anything, so nothing is decided without it."""
+    if not found:
+        return
+    first, *more = found
+    others = f" There are {len(more)} more" if more else ""
+    shown = ", ".join(one.path for one in more[:SPECIAL_SHOWN_MAX])
+    raise storages.NotAFile(
+        f"{storages.not_a_file(first.path, first.special)}.{others}{': ' if shown else ''}{shown}"
+        f"{'.' if shown else ''} Nothing is changed"
+    )
 
 
 class _Found(msgspec.Struct):
@@ -124,9 +144,14 @@ async def _links(storage: Storage, scope: Scope, known: ManifestTable) -> dict[s
 
 
 async def _objects(storage: Storage, prefix: str) -> AsyncIterator[StoredObject]:
+    special: list[StoredObject] = []
     async for page in storage.pages(prefix):
         for one in page:
-            yield one
+            if not one.special:
+                yield one
+            elif not is_of_upload(one.path):
+                special.append(one)
+    refuse_special(special)
 
 
 def _add(

@@ -13,10 +13,10 @@ from typing import Annotated
 import msgspec
 
 from lading.kernel import digests, manifests, references
-from lading.kernel.digests import Digest
+from lading.kernel.digests import Digest, DigestText
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.manifests import Descriptor
-from lading.kernel.references import Reference
+from lading.kernel.references import Reference, TagName
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
@@ -47,11 +47,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     repository: str
     group: str
-    tags: dict[str, str] = {}
+    tags: dict[TagName, DigestText] = {}
     """tag -> digest."""
-    manifests: dict[str, str] = {}
+    manifests: dict[DigestText, TagName] = {}
     """digest -> the tag in the trash that holds it, children first."""
-    configs: tuple[str, ...] = ()
+    configs: tuple[DigestText, ...] = ()
     """The digests of the configurations: some runtimes report what they run by them."""
     reason: str = ""
     deleted_at: ZonedTime
@@ -254,8 +254,6 @@ class Trash:
                 self._at(repository), digests.parse(layer["digest"]), bytes_max=RECORD_BYTES_MAX
             )
             record = msgspec.json.decode(content, type=Record)
-            for digest in (*record.manifests, *record.tags.values()):
-                digests.parse(digest)
         except (registries.NotFound, registries.TooLarge, KeyError, TypeError, *UNREADABLE):
             return None
         return record if self._belongs(repository, record) else None
