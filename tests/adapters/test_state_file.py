@@ -1,11 +1,15 @@
 """The state file: replaced whole, and changed by one task of one process at a time."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from lading.adapters.state_file import LocalStateFile
+from lading.kernel.errors import Malformed
 
 WRITERS = 20
 _ADD_ONE = """
@@ -68,3 +72,39 @@ async def test_a_task_that_waits_for_the_lock_can_be_cancelled(tmp_path: Path) -
         )
     async with file.locked():
         pass
+
+
+async def test_no_link_below_the_root_is_followed(tmp_path: Path) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    outside.mkdir()
+    (outside / "state.json").write_bytes(b"precious")
+    root.mkdir()
+    (root / "registry").symlink_to(outside)
+    (root / "state.json").symlink_to(outside / "state.json")
+    linked = LocalStateFile(root / "registry/state.json", root=root)
+    with pytest.raises(OSError, match="it is a symbolic link"):
+        await linked.read()
+    with pytest.raises(OSError, match="it is a symbolic link"):
+        await linked.replace(b"changed")
+    itself = LocalStateFile(root / "state.json", root=root)
+    with pytest.raises(OSError, match="it is a symbolic link"):
+        await itself.read()
+    await itself.replace(b"changed")
+    assert (outside / "state.json").read_bytes() == b"precious"
+    assert await itself.read() == b"changed"
+
+
+def test_a_name_that_leads_out_of_the_root_is_refused(tmp_path: Path) -> None:
+    """As that of a registry, which an object of the API names."""
+    with pytest.raises(Malformed, match="expected a path below"):
+        LocalStateFile(tmp_path / ".." / "state.json", root=tmp_path)
+
+
+async def test_a_file_that_is_too_large_or_none_is_refused_at_once(tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(OSError, match="is larger than"):
+        await LocalStateFile(tmp_path / "large").read()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="it is a pipe"):
+        await LocalStateFile(tmp_path / "pipe").read()

@@ -104,6 +104,10 @@ def test_it_survives_its_file() -> None:
         b'{"firstSeen": {"a": {"v1": ["sha256:0", "2026-11-01T00:00:00"]}}}',
         b'{"unfinished": {"a": ["../garbage"]}}',
         b'{"unfinished": {"a/../b": []}}',
+        b'{"firstSeen": {"../../b": {}}}',
+        b'{"firstSeen": {"a": {"../v1": ["sha256:%s", "2026-11-01T00:00:00Z"]}}}' % (b"ab" * 32),
+        b'{"firstSeen": {"a": {"v1": ["sha256:../..", "2026-11-01T00:00:00Z"]}}}',
+        b"[" * 1_000_000,
     ],
 )
 def test_a_file_that_cannot_be_read_is_an_error(content: bytes) -> None:

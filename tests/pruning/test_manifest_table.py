@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading.pruning.engine.inventory import manifest_table
 from lading.pruning.engine.inventory.manifest_table import InventoryManifest, ManifestTable
 from tests.pruning.builders import NOW, digest, image
 
@@ -107,4 +108,23 @@ def test_a_file_that_is_cut_off_is_refused(length: int) -> None:
 def test_a_file_of_another_release_is_refused() -> None:
     content = ManifestTable().encoded()[32:].replace(b"manifests/v1", b"manifests/v9")
     with pytest.raises(msgspec.ValidationError, match="v9"):
+        ManifestTable.decoded(hashlib.sha256(content).digest() + content)
+
+
+@pytest.mark.parametrize("number", [2, 2**40, -2])
+def test_a_file_with_a_number_that_no_digest_has_is_refused(number: int) -> None:
+    """Its checksum is right: it was written so."""
+    packed = [number, [], [], "", 0, False, False, None, None, True]
+    stored = {
+        "version": manifest_table.VERSION,
+        "digests": bytes(range(64)),
+        "others": {},
+        "sizes": bytes(16),
+        "packed": [msgspec.msgpack.encode(packed), b""],
+    }
+    content = msgspec.msgpack.encode(stored)
+    with pytest.raises(msgspec.ValidationError, match="a number that no digest has"):
+        ManifestTable.decoded(hashlib.sha256(content).digest() + content)
+    content = msgspec.msgpack.encode(stored | {"sizes": bytes(8)})
+    with pytest.raises(msgspec.ValidationError, match="not of the same length"):
         ManifestTable.decoded(hashlib.sha256(content).digest() + content)

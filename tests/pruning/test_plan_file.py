@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from lading.kernel.errors import Malformed
@@ -57,3 +58,22 @@ def test_a_plan_of_something_else_is_refused(change: dict[str, Any]) -> None:
         plan_file.check_same(
             other, registry=here.registry, source=here.source, clusters=here.clusters
         )
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("repository", "../../../etc"),
+        ("repository", "/etc"),
+        ("repository", "a\0b"),
+        ("tag", "../v1"),
+        ("tag", "v1\n"),
+        ("digest", "sha256:../.."),
+    ],
+)
+def test_a_line_with_a_name_that_is_none_is_refused(field: str, text: str) -> None:
+    header, *_ = plan_file.lines(PLAN)
+    line = {"what": "tag", "repository": "a", "tag": "v1", field: text}
+    _, lines = plan_file.read([header, msgspec.json.encode(line)])
+    with pytest.raises(Malformed, match=f"line 2: expected a valid {field}"):
+        tuple(lines)

@@ -546,13 +546,13 @@ async def test_a_name_in_the_state_that_is_none_ends_the_run_before_it_writes(
     assert contents(outside.parent) == before
 
 
-async def test_a_lock_with_a_token_that_leads_out_writes_nothing_there(
+async def test_a_lock_with_a_token_that_leads_out_deletes_nothing_there(
     shelf: Shelf, root: Path, outside: Path
 ) -> None:
     await shelf.image("a:v1")
     held = root / lock.PATH
     held.parent.mkdir(parents=True)
-    held.write_text(json.dumps({"token": "/../../../../outside/x", "host": "h", "pid": 1}))
+    held.write_text(json.dumps({"token": "/../../../../outside/data", "host": "h", "pid": 1}))
     os.utime(held, (0, 0))
     before = contents(outside)
     done = await lading(

@@ -39,6 +39,12 @@ def test_what_is_condemned_anew_waits_anew_and_keeps_its_former_links() -> None:
         (b"no JSON", "starts again"),
         (b'{"version": "other/v2"}', "another release"),
         (b'{"condemned": {"sha256:1": {"since": "2026-11-01T00:00:00"}}}', "starts again"),
+        (b'{"condemned": {"../..": {"since": "2026-11-01T00:00:00Z"}}}', "expected a digest"),
+        (
+            b'{"condemned": {"sha256:%s": {"since": "2026-11-01T00:00:00Z", "layers": ["../.."]}}}'
+            % (b"ab" * 32),
+            r"expected the name of a repository - at `\$.condemned\[...\].layers\[0\]`",
+        ),
     ],
 )
 def test_a_state_that_cannot_be_read_is_an_error(content: bytes, message: str) -> None:
