@@ -43,7 +43,8 @@ class Descent:
 
     def __init__(self, root: int) -> None:
         self._root = root
-        self._names: list[str] = []
+        self._paths: list[str] = []
+        """Of the open folders, each with a slash at its end."""
         self._open: list[int] = []
 
     def __enter__(self) -> Self:
@@ -55,32 +56,30 @@ class Descent:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        self._ascend(0)
+        while self._open:
+            self._ascend()
 
     def folder(self, path: str, *, make: bool = False) -> int:
         """The descriptor of the folder; it is valid until the next call. Empty for the root."""
-        names = path.split("/") if path else []
-        shared = 0
-        for before, now in zip(self._names, names, strict=False):
-            if before != now:
-                break
-            shared += 1
-        self._ascend(shared)
-        for name in names[shared:]:
+        wanted = f"{path}/" if path else ""
+        while self._paths and not wanted.startswith(self._paths[-1]):
+            self._ascend()
+        reached = self._paths[-1] if self._paths else ""
+        for name in wanted[len(reached) :].split("/")[:-1]:
             above = self._open[-1] if self._open else self._root
             try:
                 found = self._opened(name, above, make=make)
             except OSError as error:
-                error.filename = "/".join((*self._names, name))
+                error.filename = f"{reached}{name}"
                 raise
+            reached = f"{reached}{name}/"
             self._open.append(found)
-            self._names.append(name)
+            self._paths.append(reached)
         return self._open[-1] if self._open else self._root
 
-    def _ascend(self, depth: int) -> None:
-        while len(self._open) > depth:
-            os.close(self._open.pop())
-            self._names.pop()
+    def _ascend(self) -> None:
+        self._paths.pop()
+        os.close(self._open.pop())
 
     @staticmethod
     def _opened(name: str, above: int, *, make: bool) -> int:
@@ -110,27 +109,24 @@ def refuse_special(name: str, folder: int) -> None:
 
 
 def read_file(name: str, folder: int, *, bytes_max: int) -> bytes | None:
-    """None for more than the limit, also where the file grows while it is read."""
-    with open(_open_file(name, folder), "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > bytes_max:
-            return None
-        content = file.read(size + 1)
-        return content if len(content) <= bytes_max else None
-
-
-def _open_file(name: str, folder: int) -> int:
-    """To read; never waits, and opens nothing but a file."""
+    """None for more than the limit, also where the file grows while it is read. Never waits."""
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):
             refuse_special(name, folder)
         raise
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return descriptor
-    os.close(descriptor)
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-    raise NotAFileError(name, special_kind(mode))
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        if kind := special_kind(found.st_mode):
+            raise NotAFileError(name, kind)
+        if found.st_size > bytes_max:
+            return None
+        content = os.read(descriptor, found.st_size + 1)
+        while len(content) < found.st_size and (more := os.read(descriptor, found.st_size)):
+            content += more
+        return content if len(content) <= bytes_max else None
+    finally:
+        os.close(descriptor)

@@ -208,8 +208,11 @@ def _objects(
                             is_empty &= without_files
                             continue
                         is_empty = False
-                        with contextlib.suppress(FileNotFoundError):
-                            yield _stored(path, entry.stat(follow_symlinks=False))
+                        try:
+                            found = entry.stat(follow_symlinks=False)
+                        except FileNotFoundError:
+                            continue
+                        yield _stored(path, found)
             except _NO_FOLDER:
                 continue
             except NotAFileError:
