@@ -342,6 +342,32 @@ async def test_on_a_full_disk_space_is_freed_offline() -> None:
             assert await shelf.pullable("a:v1")
 
 
+@pytest.mark.components("registry")
+async def test_a_link_in_the_uploads_of_a_registry_does_not_lead_out(tmp_path: Path) -> None:
+    precious = tmp_path / "precious/startedat"
+    precious.parent.mkdir()
+    precious.write_bytes(b"precious")
+    os.utime(precious, (0, 0))
+    with sandbox.sandbox() as place:
+        root = place.folder / "storage"
+        real = registry.start(place, "2.8", root=root)
+        async with worlds.shelf_at(real.url) as shelf:
+            await shelf.image("a:v1", layers=[b"kept"])
+            orphan = await shelf.admin.push_blob(shelf.at("a"), b"orphan")
+            uploads = root / layout.REPOSITORIES / "a/_uploads"
+            uploads.mkdir(exist_ok=True)
+            (uploads / "planted").symlink_to(precious.parent)
+            answer = await lading(
+                *("prune", "blobs", f"--storage=file://{root}", "--offline", "--confirm"),
+                *("--grace=0s", "--max-delete-percent=100"),
+            )
+            assert answer.code == 1
+            assert "_uploads/planted is a symbolic link" in " ".join(answer.errors.split())
+            assert precious.read_bytes() == b"precious"
+            assert not (root / data_path(str(orphan.digest))).exists()
+            assert await shelf.pullable("a:v1")
+
+
 def _fill(folder: Path) -> None:
     """To the last block, those that only root may use included."""
     with (folder / "filler").open("wb", buffering=0) as filler:
