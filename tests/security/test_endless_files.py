@@ -1,5 +1,6 @@
 """A file that a person names may be a device without an end; it must not fill the memory."""
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +18,12 @@ from lading.web.pruning_plan import PlanQuery, PlanReader
 from lading.wiring import prune
 
 ENDLESS = "/dev/zero"
+CLUSTER = {
+    "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+    "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+    "current-context": "c",
+}
+"""Which some of the commands need, and none of them asks: the file is read first."""
 
 
 @pytest.mark.parametrize(
@@ -30,8 +37,12 @@ ENDLESS = "/dev/zero"
         "validate -f",
     ],
 )
-def test_a_command_refuses_it_in_one_sentence(words: str) -> None:
-    shown = CliRunner().invoke(lading_command, [*words.split(), ENDLESS])
+def test_a_command_refuses_it_in_one_sentence(words: str, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(json.dumps(CLUSTER))
+    shown = CliRunner().invoke(
+        lading_command, [*words.split(), ENDLESS], env={"KUBECONFIG": str(kubeconfig)}
+    )
     assert shown.exit_code == 1
     assert shown.output.startswith(f"Error: {ENDLESS}: ")
     assert shown.output.endswith(
