@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+import msgspec
 import pytest
 
 from lading.adapters.kube.client import KubeClient
@@ -91,9 +92,7 @@ class PrePullUnderTest(ABC):
         for pod in await self.pods():
             if pod.metadata.deletion_timestamp or pod.spec.node_name not in found:
                 continue
-            images = {one.name: one.image for one in pod.spec.containers}
-            ready = {images[one.name] for one in pod.status.container_statuses if one.ready}
-            found[pod.spec.node_name] |= ready
+            found[pod.spec.node_name] |= ready_images(pod)
         return found
 
     async def check_no_gap(self, old: str, new: str) -> None:
@@ -128,6 +127,19 @@ class PrePullUnderTest(ABC):
         images = [f"{name}: {one.status}" for name, one in (await self.images()).items()]
         pods = [f"{one.key} on {one.spec.node_name}: {one.status}" for one in await self.pods()]
         return "\n".join((*images, *pods))
+
+
+def ready_images(pod: Pod) -> set[str]:
+    """The images with a ready container that holds them, in whichever way."""
+    held = holder.held(pod)
+    ready = {one.name for one in pod.status.container_statuses if one.ready}
+    return {url for name, url in held.items() if name in ready}
+
+
+def template_images(made: DaemonSet) -> set[str]:
+    """The images that the template holds."""
+    spec = made.spec["template"]["spec"]
+    return set(holder.held(msgspec.convert({"metadata": {}, "spec": spec}, Pod)).values())
 
 
 def names_of(listed: Mapping[str, str]) -> tuple[str, ...]:
@@ -224,7 +236,7 @@ async def _check_installed(prepull: PrePullUnderTest, listed: Mapping[str, str])
     wanted = set(listed.values())
     made = await prepull.daemon_set()
     assert made is not None
-    assert {one["image"] for one in made.spec["template"]["spec"]["containers"]} == wanted
+    assert template_images(made) == wanted
     for node, images in (await prepull.held()).items():
         assert images == wanted, node
         assert wanted <= await prepull.present(node)

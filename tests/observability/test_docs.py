@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).parents[2]
 REASONS_PAGE = REPOSITORY / "docs" / "reasons.md"
 REASONS = (
     *("Reason", "State", "ConditionType", "PullErrorKind", "Guard", "Why", "EnabledBy"),
-    "Result",
+    *("Result", "HoldingWay"),
 )
 """How the enumerations are called that users read in statuses, events, metrics and tables."""
 OF_OTHERS = ("lading.servers.", "lading.api.", "lading.adapters.", "lading.ports.")

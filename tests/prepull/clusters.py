@@ -59,6 +59,8 @@ class Line:
     """After so many writes the line is dead, as after kill -9."""
     refused: str = ""
     """Creates at this path are refused."""
+    drops_image_volumes: bool = False
+    """As an API server does with the feature gate ImageVolume off."""
     has_webhook: bool = False
     """Whether a webhook adds a label and a sidecar to every template of a DaemonSet."""
 
@@ -73,6 +75,8 @@ class Line:
             if self.writes_left is not None:
                 self.writes_left -= 1
             self.written.append((request.method, request.path))
+            if self.drops_image_volumes and "/daemonsets" in request.path and request.body:
+                request = replace(request, body=_without_image_volumes(request.body))
             if self.has_webhook and "/daemonsets" in request.path and request.body:
                 request = replace(request, body=_with_sidecar(request.body))
         return await self.server(request)
@@ -81,14 +85,30 @@ class Line:
 def _with_sidecar(body: bytes) -> bytes:
     """As an injector changes what is created or patched."""
     document = json.loads(body)
-    if isinstance(document, list):
-        templates = [one["value"] for one in document if one["path"] == "/spec/template"]
-    else:
-        templates = [document["spec"]["template"]] if "spec" in document else []
-    for template in templates:
+    for template in _templates(document):
         template["metadata"]["labels"]["injected"] = "true"
         template["spec"]["containers"].append({"name": "sidecar", "image": "sidecar:1"})
     return json.dumps(document).encode()
+
+
+def _without_image_volumes(body: bytes) -> bytes:
+    document = json.loads(body)
+    for template in _templates(document):
+        pod = template["spec"]
+        dropped = {one["name"] for one in pod["volumes"] if "image" in one}
+        pod["volumes"] = [one for one in pod["volumes"] if one["name"] not in dropped]
+        for one in pod["containers"]:
+            one["volumeMounts"] = [
+                mount for mount in one["volumeMounts"] if mount["name"] not in dropped
+            ]
+    return json.dumps(document).encode()
+
+
+def _templates(document: Any) -> list[Any]:
+    """Those that a create or a patch writes."""
+    if isinstance(document, list):
+        return [one["value"] for one in document if one["path"] == "/spec/template"]
+    return [document["spec"]["template"]] if "spec" in document else []
 
 
 @dataclass
@@ -112,6 +132,12 @@ class PrePullCluster:
     async def make_node(self, name: str, *, ready: bool = True, **labels: str) -> None:
         await self.create(NODES, name, metadata={"labels": {"kubernetes.io/os": "linux", **labels}})
         await self.turn(name, ready=ready)
+
+    async def set_versions(self, name: str, *, kubelet: str, runtime: str) -> None:
+        """As its kubelet reports them."""
+        info = {"kubeletVersion": kubelet, "containerRuntimeVersion": runtime}
+        status = {"status": {"nodeInfo": info}}
+        await self.kube.patch(NODES, name, status, subresource="status")
 
     async def turn(self, name: str, *, ready: bool) -> None:
         status = {"conditions": [{"type": "Ready", "status": str(ready)}]}
@@ -202,7 +228,10 @@ class Nodes:
 
     def _watch(self, node: str, own: list[Pod]) -> None:
         held = {
-            status.image for pod in own for status in pod.status.container_statuses if status.ready
+            url
+            for pod in own
+            for name, url in holder.held(pod).items()
+            if any(one.ready and one.name == name for one in pod.status.container_statuses)
         }
         self.gaps += [f"{node}: none of {sorted(one)}" for one in self.watched if not one & held]
 
@@ -249,7 +278,10 @@ class Nodes:
         self._turns[pod.metadata.uid] = turns + 1
         if turns < self.pull_turns:
             return 1
-        statuses = [self._status(one.name, one.image) for one in pod.spec.containers]
+        held = holder.held(pod)
+        statuses = [
+            self._status(one.name, held.get(one.name, one.image)) for one in pod.spec.containers
+        ]
         ready = all(one["ready"] for one in statuses)
         status = {
             "phase": "Running" if ready else "Pending",

@@ -28,7 +28,7 @@ from lading.prepull.types import (
 )
 from tests.conformance.kube.api import resource
 from tests.prepull.clusters import PrePullCluster, opened
-from tests.prepull.worlds import HOLD_IMAGE, NAMESPACE, A, B
+from tests.prepull.worlds import HOLD_IMAGE, NAMESPACE, A, B, template_urls
 
 GATE = {"name": holder.SCHEDULING_GATE}
 OTHER_GATE = {"name": "example.com/other"}
@@ -106,7 +106,7 @@ async def test_a_daemon_set_that_changed_meanwhile_is_not_replaced(cluster: PreP
         await apply.apply(replace, cluster.kube)
     found = await cluster.daemon_set()
     assert found is not None
-    assert [one["image"] for one in found.spec["template"]["spec"]["containers"]] == [A]
+    assert template_urls(found.spec) == [A]
 
 
 async def test_the_status_of_an_image_that_changed_meanwhile_is_not_written(

@@ -18,7 +18,7 @@ from lading.prepull.periods import PrePullPeriods
 from lading.prepull.rules import DEPLOYED, PRE_PULL_ENABLED, listed_name
 from lading.prepull.types import DefaultImage, Wave
 from tests.prepull.clusters import CLOCK, REST_SECONDS, PrePullCluster, opened, playing, running
-from tests.prepull.worlds import NAMESPACE, A, B, C
+from tests.prepull.worlds import NAMESPACE, A, B, C, template_urls
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ async def test_an_image_in_another_namespace_is_not_served(cluster: PrePullClust
     assert found.status.state == ""
     made = await cluster.daemon_set()
     assert made is not None
-    assert [one["image"] for one in made.spec["template"]["spec"]["containers"]] == [A]
+    assert template_urls(made.spec) == [A]
 
 
 async def test_false_stops_and_true_starts_again(cluster: PrePullCluster) -> None:
@@ -486,7 +486,7 @@ async def test_cut_off_after_any_write_it_ends_the_same_and_leaves_no_gap(
         assert nodes.gaps == []
     made = await cluster.daemon_set()
     assert made is not None
-    assert {one["image"] for one in made.spec["template"]["spec"]["containers"]} == {B, C}
+    assert set(template_urls(made.spec)) == {B, C}
 
 
 async def test_the_gate_off_acts_as_the_setting_false(cluster: PrePullCluster) -> None:

@@ -12,6 +12,7 @@ from lading.prepull import holder, plan, rules
 from lading.prepull.types import (
     LIST_LABEL,
     CreateDaemonSet,
+    CreateHoldKey,
     CreateImage,
     CreateSetting,
     DefaultImage,
@@ -28,7 +29,18 @@ from lading.prepull.types import (
     RollOut,
     Wave,
 )
-from tests.prepull.worlds import HOLD_IMAGE, NAMESPACE, NOW, A, B, daemon_set, image, setting
+from tests.prepull.worlds import (
+    HOLD_IMAGE,
+    KEY,
+    NAMESPACE,
+    NOW,
+    A,
+    B,
+    daemon_set,
+    image,
+    setting,
+    template_urls,
+)
 
 SETTINGS = PrePullSettings()
 LISTED = DefaultImage(name="share-manager", url=A)
@@ -91,7 +103,7 @@ def test_old_images_of_the_list_are_deleted_after_the_daemon_set_has_changed() -
     both = replace(before, images=(listed_image(old), listed_image(new)))
     (replaced,) = actions(both, settings)
     assert isinstance(replaced, ReplaceDaemonSet)
-    assert [one["image"] for one in replaced.body["spec"]["template"]["spec"]["containers"]] == [B]
+    assert template_urls(replaced.body["spec"]) == [B]
     found = daemon_set(replaced.body)
     (deleted,) = actions(replace(both, daemon_set=found, answered_spec=found.spec), settings)
     assert isinstance(deleted, DeleteImage)
@@ -291,9 +303,51 @@ def test_a_pod_with_a_lost_image_is_deleted_with_back_off() -> None:
     assert (later.actions, later.recheck_at) == ((), NOW + timedelta(seconds=30))
 
 
+OLD_NODE = RollOut(node_count=1, obstacles={"node-3": "containerd 1.7.35"})
+
+
+def test_the_key_is_created_before_a_daemon_set_that_needs_it() -> None:
+    seen = observed(roll_out=OLD_NODE)
+    made = plan.plan(seen, SETTINGS, NOW)
+    (create,) = made.actions
+    assert isinstance(create, CreateHoldKey)
+    assert made.recheck_at == NOW, "no cache shows the Secret"
+    (written,) = actions(replace(seen, key=KEY))
+    assert isinstance(written, CreateDaemonSet)
+    assert written.body["spec"]["template"]["spec"]["initContainers"]
+
+
+def test_image_volumes_need_no_key() -> None:
+    (written,) = actions(observed(key=KEY))
+    assert isinstance(written, CreateDaemonSet)
+    assert "initContainers" not in written.body["spec"]["template"]["spec"]
+
+
+def test_without_the_key_nothing_is_written_and_the_reason_says_so() -> None:
+    seen = observed(roll_out=OLD_NODE, key_refusal="secrets is forbidden")
+    assert actions(seen) == []
+    problem = plan.daemon_set_problem(None, HOLD_IMAGE, "", seen.key_refusal, NAMESPACE)
+    assert problem is not None
+    assert problem.why == "HoldKeyUnknown"
+    assert problem.message == "Secret lading-system/lading-prepull-key: secrets is forbidden"
+
+
+def test_an_old_node_changes_the_daemon_set_once() -> None:
+    before = settled(observed())
+    seen = replace(before, roll_out=OLD_NODE, key=KEY)
+    (replaced,) = actions(seen)
+    assert isinstance(replaced, ReplaceDaemonSet)
+    found = daemon_set(replaced.body)
+    after = replace(seen, daemon_set=found, answered_spec=found.spec)
+    assert actions(after) == []
+    gone = replace(after, roll_out=RollOut(), without_obstacle_since=NOW)
+    waits = plan.plan(gone, SETTINGS, NOW)
+    assert (waits.actions, waits.recheck_at) == ((), NOW + SETTINGS.periods.holding_settle)
+
+
 def test_without_lading_s_own_image_there_is_no_daemon_set_and_the_reason_says_so() -> None:
     seen = observed(hold_image="")
     assert actions(seen) == []
-    problem = plan.daemon_set_problem(None, "", "", NAMESPACE)
+    problem = plan.daemon_set_problem(None, "", "", "", NAMESPACE)
     assert problem is not None
     assert "--prepull-hold-image" in problem.message

@@ -10,9 +10,11 @@ from lading.api.core import Node, Pod
 from lading.api.longhorn import Image, Setting
 from lading.prepull import holder
 from lading.prepull.nodes import ExpectedDaemonSet
+from lading.prepull.types import HoldKey
 
 NAMESPACE = "lading-system"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = HoldKey(bytes(32))
 HOLD_IMAGE = "registry.example.com/lading:1"
 A, B, C = (f"registry.example.com/{name}:1" for name in "abc")
 DAEMON_SET_UID = "uid-of-daemon-set"
@@ -61,12 +63,18 @@ def expected(*urls: str, template: str = "t1", **more: Any) -> ExpectedDaemonSet
 def waiting(url: str = A, reason: str = "ContainerCreating", message: str = "") -> dict[str, Any]:
     return {
         "name": holder.container_name(url),
+        "image": url,
         "state": {"waiting": {"reason": reason, "message": message}},
     }
 
 
 def running(url: str = A) -> dict[str, Any]:
-    return {"name": holder.container_name(url), "ready": True, "state": {"running": {}}}
+    return {
+        "name": holder.container_name(url),
+        "image": url,
+        "ready": True,
+        "state": {"running": {}},
+    }
 
 
 def pod(
@@ -89,15 +97,23 @@ def pod(
         ],
         **more.pop("metadata", {}),
     }
+    made = [{"name": one["name"], "image": one.get("image", "")} for one in containers]
     spec: dict[str, Any] = {"nodeName": on}
     if gated:
         spec = {"schedulingGates": [{"name": holder.SCHEDULING_GATE}], "affinity": affinity_to(on)}
+    spec |= {"containers": made, **more.pop("spec", {})}
     status = {
         "containerStatuses": list(containers),
         "conditions": [{"type": "Ready", "status": str(ready)}, *conditions],
         **more.pop("status", {}),
     }
     return msgspec.convert({"metadata": metadata, "spec": spec, "status": status}, Pod)
+
+
+def template_urls(made: Any) -> list[str]:
+    """The images that the template of a DaemonSet holds, by its spec."""
+    body = {"metadata": {}, "spec": made["template"]["spec"]}
+    return list(holder.held(msgspec.convert(body, Pod)).values())
 
 
 def affinity_to(name: str) -> dict[str, Any]:

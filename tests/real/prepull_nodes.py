@@ -37,7 +37,7 @@ from lading.wiring.controller import LEASE_NAME
 from lading.wiring.gates import GATES
 from lading.wiring.registries import Registries, open_registries
 from tests.deploy.manifests import DEPLOY, NAMESPACE
-from tests.e2e.prepull import PrePullUnderTest
+from tests.e2e.prepull import PrePullUnderTest, ready_images
 from tests.e2e.programs import Program
 from tests.real import installed
 from tests.real.bed import api_server, control_plane, sandbox
@@ -68,7 +68,9 @@ class RollOutRecord:
         pulling = {one.metadata.uid for one in alive if _is_released(one) and not _is_held(one)}
         self.pulling_max = max(self.pulling_max, len(pulling))
         for name in NAMES:
-            held = {image for one in alive if one.spec.node_name == name for image in _ready(one)}
+            held = {
+                image for one in alive if one.spec.node_name == name for image in ready_images(one)
+            }
             self.gaps += [f"{name}: {sorted(held)}" for one in self.watched if not one & held]
 
 
@@ -77,12 +79,7 @@ def _is_released(pod: Pod) -> bool:
 
 
 def _is_held(pod: Pod) -> bool:
-    return {one.image for one in pod.spec.containers} == _ready(pod)
-
-
-def _ready(pod: Pod) -> set[str]:
-    images = {one.name: one.image for one in pod.spec.containers}
-    return {images[one.name] for one in pod.status.container_statuses if one.ready}
+    return set(holder.held(pod).values()) == ready_images(pod)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ class NodeSystemInfo(Model, frozen=True, kw_only=True):
     architecture: str = ""
     operating_system: str = ""
     kubelet_version: str = ""
+    container_runtime_version: str = ""
     os_image: str = ""
 
 
@@ -110,6 +111,15 @@ class PodContainer(Model, frozen=True, kw_only=True):
     image: str = ""
 
 
+class ImageVolumeSource(Model, frozen=True, kw_only=True):
+    reference: str = ""
+
+
+class PodVolume(Model, frozen=True, kw_only=True):
+    name: str
+    image: ImageVolumeSource | None = None
+
+
 class SchedulingGate(Model, frozen=True, kw_only=True):
     name: str
 
@@ -119,6 +129,7 @@ class PodSpec(Model, frozen=True, kw_only=True):
     init_containers: tuple[PodContainer, ...] = ()
     containers: tuple[PodContainer, ...] = ()
     ephemeral_containers: tuple[PodContainer, ...] = ()
+    volumes: tuple[PodVolume, ...] = ()
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     affinity: dict[str, Any] = {}
 

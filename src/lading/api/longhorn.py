@@ -112,7 +112,7 @@ class ImageStatus(Model, frozen=True, kw_only=True):
     conditions: Annotated[
         tuple[Condition, ...],
         Field(
-            "Deployed and PrePullEnabled.",
+            "Deployed, PrePullEnabled and HeldAsImageVolume.",
             max_items=20,
             list_type="map",
             list_map_keys=("type",),

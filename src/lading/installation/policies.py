@@ -275,7 +275,7 @@ def _holder_daemon_set() -> list[Document]:
     harmless = (
         f"{shared} && {pod}.?automountServiceAccountToken.orValue(true) == false"
         f" && {pod}.?securityContext.?runAsNonRoot.orValue(false)"
-        f" && {pod}.?volumes.orValue([]).all(one, has(one.emptyDir))"
+        f" && {pod}.?volumes.orValue([]).all(one, has(one.emptyDir) || has(one.image))"
         f" && {containers}.all(one, {unprivileged})"
     )
     return [
@@ -287,7 +287,8 @@ def _holder_daemon_set() -> list[Document]:
             "expression": f"object == null || ({harmless})",
             "message": (
                 "the pods of the controller's DaemonSet must be without privileges, without the"
-                " host's namespaces, without a token, and with emptyDir volumes only"
+                " host's namespaces, without a token, and with volumes of type emptyDir and"
+                " image only"
             ),
         },
     ]

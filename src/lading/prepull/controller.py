@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from lading.api.apps import DAEMON_SETS, DaemonSet
-from lading.api.core import NODES, PODS, Node, Pod
+from lading.api.core import NODES, PODS, Node, Pod, Secret
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, Image, Setting
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan, earliest
@@ -29,10 +29,14 @@ from lading.prepull.periods import PrePullPeriods
 from lading.prepull.types import (
     Action,
     CreateDaemonSet,
+    CreateHoldKey,
     CreateSetting,
     DeleteDaemonSet,
     DeletePod,
     Fault,
+    Holding,
+    HoldingWay,
+    HoldKey,
     ObservedImage,
     ObservedPrePull,
     PodDeletion,
@@ -108,6 +112,11 @@ class HolderReconciler:
         self._setting_refused_at: datetime | None = None
         self._refusal = ""
         self._hold_image = ""
+        self._holding = Holding()
+        self._key: HoldKey | None = None
+        self._key_refusal = ""
+        self._volumes_refusal = ""
+        self._without_obstacle_since: datetime | None = None
         self._is_observed = False
         self._answered: Mapping[str, Any] | None = None
         self._changed_since: datetime | None = None
@@ -132,10 +141,30 @@ class HolderReconciler:
         hold_image = self._hold_image
         if not self._hold_image:
             self._hold_image = await observe.hold_image(self._kube, self._settings, self._namespace)
-        if not self._is_observed or self._hold_image != hold_image:
+        facts = (self._holding, self._key_refusal)
+        await self._read_holding()
+        changed = hold_image != self._hold_image or facts != (self._holding, self._key_refusal)
+        if not self._is_observed or changed:
             self._is_observed = True
             self._facts_changed()
         return self.observed()
+
+    async def _read_holding(self) -> None:
+        """The key is read only where it is needed."""
+        now = self._clock.now()
+        if self._fleet.roll_out().obstacles:
+            self._without_obstacle_since = None
+        elif self._without_obstacle_since is None:
+            self._without_obstacle_since = now
+        self._holding = plan.holding_of(self.observed(), self._settings, now)
+        if self._holding.way is not HoldingWay.CONTAINERS or self._key is not None:
+            self._key_refusal = ""
+            return
+        try:
+            self._key = await observe.hold_key(self._kube, self._namespace)
+            self._key_refusal = ""
+        except (kube.Forbidden, observe.BadHoldKey) as error:
+            self._key_refusal = str(error)
 
     def observed(self) -> ObservedPrePull:
         """From the caches and what this process knows."""
@@ -150,6 +179,10 @@ class HolderReconciler:
             changed_at=self._changed_at,
             hold_image=self._hold_image,
             gate_is_on=self._gate_is_on,
+            volumes_refusal=self._volumes_refusal,
+            without_obstacle_since=self._without_obstacle_since,
+            key=self._key,
+            key_refusal=self._key_refusal,
             roll_out=self._fleet.roll_out(),
             deletions=dict(self._deletions),
         )
@@ -160,9 +193,12 @@ class HolderReconciler:
         retry_at = refused_at and refused_at + self._periods.setting_retry_interval
         missing = self._fleet.lacks_pods() and plan.is_ours(observed.daemon_set)
         look_at = now + self._periods.missing_pods_interval if missing else None
+        key_at = now + self._periods.setting_retry_interval if observed.key_refusal else None
         return Plan(
             actions=found.actions,
-            recheck_at=earliest(found.recheck_at, retry_at, look_at, self._list_images(now)),
+            recheck_at=earliest(
+                found.recheck_at, retry_at, look_at, key_at, self._list_images(now)
+            ),
         )
 
     def _list_images(self, now: datetime) -> datetime | None:
@@ -185,7 +221,10 @@ class HolderReconciler:
                 written = await apply.apply(action, self._kube)
         except (kube.Forbidden, kube.Invalid) as error:
             if isinstance(action, CreateDaemonSet | ReplaceDaemonSet):
-                self._refuse(str(error))
+                self._refused(action, str(error))
+            if isinstance(action, CreateHoldKey):
+                self._key_refusal = str(error)
+                self._facts_changed()
             raise
         self._applied(action, written)
 
@@ -201,10 +240,15 @@ class HolderReconciler:
         return ObservedImage(
             image=image,
             enablement=enabled,
+            holding=self._holding,
             container=container,
             problem=problem
             or plan.daemon_set_problem(
-                observed.daemon_set, self._hold_image, self._refusal, self._namespace
+                observed.daemon_set,
+                self._hold_image,
+                self._refusal,
+                self._key_refusal,
+                self._namespace,
             ),
             nodes=self._fleet.records,
             owner_id=self._settings.node_name,
@@ -276,6 +320,13 @@ class HolderReconciler:
             )
         )
 
+    def _refused(self, action: CreateDaemonSet | ReplaceDaemonSet, message: str) -> None:
+        """An API server before 1.31 does not know image volumes."""
+        if holder.keeps_image_volumes(action.body["spec"]) and ".volumes[" in message:
+            self._volumes_refusal = f"the API server refuses image volumes: {message}"
+        else:
+            self._refuse(message)
+
     def _refuse(self, message: str) -> None:
         if message != self._refusal:
             self._refusal = message
@@ -285,6 +336,9 @@ class HolderReconciler:
         if isinstance(action, CreateDaemonSet | ReplaceDaemonSet):
             self._refuse("")
             self._answered = written.spec if isinstance(written, DaemonSet) else None
+            self._check_volumes(action, written)
+        if isinstance(written, Secret):
+            self._key = observe.key_of(written)
         if isinstance(action, DeleteDaemonSet):
             self._answered = None
         if isinstance(written, DaemonSet):
@@ -295,6 +349,15 @@ class HolderReconciler:
             self._fleet.release(action.uid, action.node)
         if isinstance(action, DeletePod):
             self._deleted(action)
+
+    def _check_volumes(self, action: CreateDaemonSet | ReplaceDaemonSet, written: object) -> None:
+        """An API server with the feature gate off drops them, and reports nothing."""
+        is_kept = not isinstance(written, DaemonSet) or holder.keeps_image_volumes(written.spec)
+        if holder.keeps_image_volumes(action.body["spec"]) and not is_kept:
+            self._volumes_refusal = (
+                "the API server drops image volumes. Turn on its feature gate ImageVolume, and"
+                " restart the controller."
+            )
 
     def _deleted(self, action: DeletePod) -> None:
         now = self._clock.now()

@@ -89,6 +89,16 @@ def with_missing_secrets(fault: Fault, names: Sequence[str]) -> Fault:
     return Fault(why=fault.why, message=message, since=fault.since)
 
 
+def with_own_image(fault: Fault, pod: Pod, container: str) -> Fault:
+    """Says so where the fault is not one of the held image, but of Lading's own."""
+    own = next((one.image for one in pod.spec.containers if one.name == container), "")
+    url = holder.held(pod).get(container, own)
+    if own == url or own not in fault.message or url in fault.message:
+        return fault
+    message = _bounded(f"Lading's own image {own}: {fault.message}")
+    return Fault(why=fault.why, message=message, since=fault.since)
+
+
 def names_no_cause(status: ContainerStatus) -> bool:
     """Older kubelets report the cause only between two back-offs."""
     waiting = status.state.waiting

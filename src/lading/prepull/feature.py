@@ -5,14 +5,14 @@ from contextlib import asynccontextmanager
 
 from lading.api import longhorn
 from lading.api.apps import DAEMON_SETS
-from lading.api.core import NODES, PODS
+from lading.api.core import NODES, PODS, SECRETS
 from lading.api.events import EVENTS
 from lading.api.longhorn import IMAGE, IMAGES, SETTING, SETTINGS
 from lading.api.rbac import NAMESPACE, Right
 from lading.loop.feature import AgentContext, Context, Feature, Kind, Part, Work
 from lading.pinned_images.node.types import PinSettings
 from lading.prepull.gate import PRE_PULL
-from lading.prepull.types import PrePullSettings
+from lading.prepull.types import HOLD_KEY_NAME, PrePullSettings
 
 _OWN = (NAMESPACE,)
 
@@ -96,8 +96,16 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
     yield Work(controllers=(controller,))
 
 
-def _right(group: str, *resources: str, verbs: tuple[str, ...], why: str = "") -> Right:
-    return Right(group=group, resources=resources, verbs=verbs, namespaces=_OWN, why=why)
+def _right(
+    group: str,
+    *resources: str,
+    verbs: tuple[str, ...],
+    names: tuple[str, ...] = (),
+    why: str = "",
+) -> Right:
+    return Right(
+        group=group, resources=resources, verbs=verbs, names=names, namespaces=_OWN, why=why
+    )
 
 
 FEATURE = Feature(
@@ -120,6 +128,20 @@ FEATURE = Feature(
                 _right(longhorn.GROUP, "images/status", verbs=("patch",)),
                 _right(longhorn.GROUP, "settings", verbs=("create",)),
                 _right(DAEMON_SETS.group, "daemonsets", verbs=("create", "patch", "delete")),
+                _right(
+                    SECRETS.group,
+                    "secrets",
+                    verbs=("get",),
+                    names=(HOLD_KEY_NAME,),
+                    why="The key of the folder where images are held by containers, on nodes that "
+                    "cannot mount image volumes.",
+                ),
+                _right(
+                    SECRETS.group,
+                    "secrets",
+                    verbs=("create",),
+                    why="Only that key: see controller-policy.yaml.",
+                ),
                 _right(
                     PODS.group,
                     "pods",

@@ -95,6 +95,7 @@ class HolderFleet:
             pulling_count=sum(one.is_pulling for one in ready),
             gated=tuple(sorted(gated, key=lambda one: one.node)),
             lost=tuple(one.lost for one in ready if one.lost is not None),
+            obstacles={name: one.obstacle for name, one in self._records.items() if one.obstacle},
         )
 
     def agents_missed_since(self) -> datetime | None:
@@ -181,4 +182,5 @@ def _facts(node: Node) -> object:
         node.metadata.deletion_timestamp,
         node.spec,
         nodes.is_ready(node),
+        node.status.node_info,
     )

@@ -1,21 +1,27 @@
 """The DaemonSet that holds the images: one container for each, which does nothing but wait. Pure.
 
-A container keeps its image: the kubelet removes no image that a container uses. The program that
-waits comes from Lading's own image, so an image without a shell can be held too.
+The kubelet removes no image that a container uses, or mounts as a volume. The program that waits
+is Lading's own. Image volumes execute nothing else. Where nodes cannot mount them, a container of
+each image runs the program, which an init container copies into an empty folder. The name of that
+folder comes from a key: an image that knew it could put its own program there.
 """
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lading.api.apps import DAEMON_SETS
+from lading.api.core import Pod
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.api.longhorn import IMAGES, Image
 from lading.prepull.types import (
     HOLDER_LABEL,
     HOLDER_LABEL_VALUE,
     HOLDER_NAME,
+    HoldingWay,
+    HoldKey,
     PrePullSettings,
     Toleration,
 )
@@ -26,11 +32,13 @@ SCHEDULING_GATE = "lading.dev/prepull-wave"
 TEMPLATE_ANNOTATION = "lading.dev/prepull-template"
 """The hash of the template, on the DaemonSet and on its pods."""
 INIT_CONTAINER = "copy-hold"
-HOLD_FOLDER = "/lading-hold"
-HOLD_COMMAND = (f"{HOLD_FOLDER}/hold",)
 HOLD_PROGRAM = "/usr/local/bin/lading-hold"
 """Where the program is in Lading's own image; given a path, it copies itself there."""
+HOLD_FOLDER_PREFIX = "/lading-hold-"
 CONTAINER_PREFIX = "image-"
+IMAGE_FOLDER = "/image"
+"""Where a container sees the image that it holds."""
+_FOLDER_CHARACTERS = 32
 _VOLUME = "hold"
 _INIT_RESOURCES = {
     "requests": {"cpu": "1m", "memory": "1Mi"},
@@ -56,6 +64,36 @@ def container_name(url: str) -> str:
     return CONTAINER_PREFIX + hashlib.sha256(url.encode()).hexdigest()[:_HASH_CHARACTERS]
 
 
+def held(pod: Pod) -> dict[str, str]:
+    """By container, the URL of the image that the pod really holds.
+
+    An API server that does not know image volumes drops them. The name of a container is the hash
+    of its URL, so one that has lost its volume is not taken for a holder.
+    """
+    volumes = {one.name: one.image.reference for one in pod.spec.volumes if one.image}
+    urls = {one.name: volumes.get(one.name, one.image) for one in pod.spec.containers}
+    return {name: url for name, url in urls.items() if container_name(url) == name}
+
+
+def way_of(spec: Mapping[str, Any]) -> HoldingWay | None:
+    """Of a DaemonSet; None where neither this version nor a later one wrote it."""
+    pod = (spec.get("template") or {}).get("spec") or {}
+    if keeps_image_volumes(spec):
+        return HoldingWay.IMAGE_VOLUMES
+    mounts = (
+        mount.get("mountPath", "")
+        for one in pod.get("initContainers") or ()
+        for mount in one.get("volumeMounts") or ()
+    )
+    is_keyed = any(path.startswith(HOLD_FOLDER_PREFIX) for path in mounts)
+    return HoldingWay.CONTAINERS if is_keyed else None
+
+
+def keeps_image_volumes(spec: Mapping[str, Any]) -> bool:
+    pod = (spec.get("template") or {}).get("spec") or {}
+    return any(one.get("image") for one in pod.get("volumes") or ())
+
+
 def daemon_set(
     urls: Sequence[str],
     owners: Iterable[Image],
@@ -63,9 +101,13 @@ def daemon_set(
     *,
     namespace: str,
     hold_image: str,
+    key: HoldKey | None = None,
 ) -> Document:
-    """The whole object; the hash of its template is in its annotation and in that of its pods."""
-    template = _template(urls, settings, hold_image)
+    """The whole object; the hash of its template is in its annotation and in that of its pods.
+
+    With a key, containers of the images hold them; without one, image volumes do.
+    """
+    template = _template(_pod(urls, settings, hold_image, key))
     template_hash = hash_of(template)
     annotations = {TEMPLATE_ANNOTATION: template_hash}
     template["metadata"]["annotations"] |= annotations
@@ -106,17 +148,19 @@ def _owner(image: Image) -> Document:
     }
 
 
-def _template(urls: Sequence[str], settings: PrePullSettings, hold_image: str) -> Document:
+def _template(pod: Document) -> Document:
     return {
         "metadata": {
             "labels": dict(_LABELS),
             "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
         },
-        "spec": _pod(urls, settings, hold_image),
+        "spec": pod,
     }
 
 
-def _pod(urls: Sequence[str], settings: PrePullSettings, hold_image: str) -> Document:
+def _pod(
+    urls: Sequence[str], settings: PrePullSettings, hold_image: str, key: HoldKey | None
+) -> Document:
     spec: Document = {
         "schedulingGates": [{"name": SCHEDULING_GATE}],
         "automountServiceAccountToken": False,
@@ -124,9 +168,6 @@ def _pod(urls: Sequence[str], settings: PrePullSettings, hold_image: str) -> Doc
         "terminationGracePeriodSeconds": 5,
         "nodeSelector": settings.node_labels,
         "securityContext": _pod_security(settings.user_id),
-        "initContainers": [_init_container(hold_image)],
-        "containers": [_container(url, settings) for url in urls],
-        "volumes": [{"name": _VOLUME, "emptyDir": {"sizeLimit": "8Mi"}}],
     }
     if settings.priority_class:
         spec["priorityClassName"] = settings.priority_class
@@ -136,7 +177,78 @@ def _pod(urls: Sequence[str], settings: PrePullSettings, hold_image: str) -> Doc
         spec["affinity"] = dict(settings.affinity)
     if settings.pull_secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in settings.pull_secrets]
-    return spec
+    if key is None:
+        return spec | _image_volumes(urls, settings, hold_image)
+    folder = _folder(key, spec, urls, hold_image)
+    return spec | _containers_of_images(urls, settings, hold_image, folder)
+
+
+def _folder(key: HoldKey, pod: Document, urls: Sequence[str], hold_image: str) -> str:
+    """Always the same for a template of an installation."""
+    text = json.dumps([pod, list(urls), hold_image], sort_keys=True)
+    digest = hmac.new(key.value, text.encode(), hashlib.sha256).hexdigest()
+    return HOLD_FOLDER_PREFIX + digest[:_FOLDER_CHARACTERS]
+
+
+def _image_volumes(urls: Sequence[str], settings: PrePullSettings, hold_image: str) -> Document:
+    """A container reports the fault of the volume that it mounts, so each image has its own."""
+    return {
+        "containers": [
+            {
+                "name": container_name(url),
+                "image": hold_image,
+                "imagePullPolicy": "IfNotPresent",
+                "command": [HOLD_PROGRAM],
+                "resources": dict(settings.resources),
+                "securityContext": _CONTAINER_SECURITY,
+                "volumeMounts": [
+                    {"name": container_name(url), "mountPath": IMAGE_FOLDER, "readOnly": True}
+                ],
+            }
+            for url in urls
+        ],
+        "volumes": [
+            {
+                "name": container_name(url),
+                "image": {"reference": url, "pullPolicy": "IfNotPresent"},
+            }
+            for url in urls
+        ],
+    }
+
+
+def _containers_of_images(
+    urls: Sequence[str], settings: PrePullSettings, hold_image: str, folder: str
+) -> Document:
+    program = f"{folder}/hold"
+    return {
+        "initContainers": [
+            {
+                "name": INIT_CONTAINER,
+                "image": hold_image,
+                "imagePullPolicy": "IfNotPresent",
+                "command": [HOLD_PROGRAM, program],
+                "resources": _INIT_RESOURCES,
+                "securityContext": _CONTAINER_SECURITY,
+                "volumeMounts": [{"name": _VOLUME, "mountPath": folder}],
+            }
+        ],
+        "containers": [
+            {
+                "name": container_name(url),
+                "image": url,
+                "imagePullPolicy": "IfNotPresent",
+                "command": [program],
+                # An image may name a folder that its user cannot enter.
+                "workingDir": "/",
+                "resources": dict(settings.resources),
+                "securityContext": _CONTAINER_SECURITY,
+                "volumeMounts": [{"name": _VOLUME, "mountPath": folder, "readOnly": True}],
+            }
+            for url in urls
+        ],
+        "volumes": [{"name": _VOLUME, "emptyDir": {"sizeLimit": "8Mi"}}],
+    }
 
 
 def _pod_security(user_id: int | None) -> Document:
@@ -144,32 +256,6 @@ def _pod_security(user_id: int | None) -> Document:
     if user_id is not None:
         security |= {"runAsUser": user_id, "runAsGroup": user_id}
     return security
-
-
-def _init_container(hold_image: str) -> Document:
-    return {
-        "name": INIT_CONTAINER,
-        "image": hold_image,
-        "imagePullPolicy": "IfNotPresent",
-        "command": [HOLD_PROGRAM, *HOLD_COMMAND],
-        "resources": _INIT_RESOURCES,
-        "securityContext": _CONTAINER_SECURITY,
-        "volumeMounts": [{"name": _VOLUME, "mountPath": HOLD_FOLDER}],
-    }
-
-
-def _container(url: str, settings: PrePullSettings) -> Document:
-    """The folder is `/`, because an image may name one that its user cannot enter."""
-    return {
-        "name": container_name(url),
-        "image": url,
-        "imagePullPolicy": "IfNotPresent",
-        "command": list(HOLD_COMMAND),
-        "workingDir": "/",
-        "resources": dict(settings.resources),
-        "securityContext": _CONTAINER_SECURITY,
-        "volumeMounts": [{"name": _VOLUME, "mountPath": HOLD_FOLDER, "readOnly": True}],
-    }
 
 
 def _toleration(one: Toleration) -> Document:

@@ -8,7 +8,7 @@ import msgspec
 from lading.api.core import Node, Pod
 from lading.kernel import node_affinity
 from lading.kernel.conditions import Truth
-from lading.prepull import eligibility, faults, holder, presence
+from lading.prepull import eligibility, faults, holder, holding, presence
 from lading.prepull.presence import ImageList
 from lading.prepull.types import (
     IMAGES_PRESENT,
@@ -83,6 +83,7 @@ def record(
         without_pod_since=None if current else without_pod_since,
         without_agent_since=_without_agent_since(alive, previous, now),
         unready_template=_unready_template(alive, previous),
+        obstacle=holding.obstacle(node.status.node_info),
     )
 
 
@@ -107,8 +108,9 @@ def _newest(pods: Iterable[Pod]) -> Pod | None:
 def _held(pods: Iterable[Pod], listed: ImageList | None) -> Iterator[str]:
     for pod in pods:
         missing = missing_containers(pod, listed)
+        held = holder.held(pod)
         for status in pod.status.container_statuses:
-            if status.ready and status.name not in missing:
+            if status.ready and status.name in held and status.name not in missing:
                 yield status.name
 
 
@@ -124,13 +126,16 @@ def missing_containers(pod: Pod, listed: ImageList | None) -> frozenset[str]:
 
 
 def _unlisted(pod: Pod, listed: ImageList) -> Iterator[str]:
-    urls = {one.name: one.image for one in pod.spec.containers}
+    held = holder.held(pod)
+    own = {one.name: one.image for one in pod.spec.containers}
     for status in pod.status.container_statuses:
         running = status.state.running
-        if running is None or not running.started_at or status.name not in urls:
+        if running is None or not running.started_at or status.name not in held:
             continue
         since = datetime.fromisoformat(running.started_at)
-        if listed.lacks(presence.names(urls[status.name], status), since=since):
+        url = held[status.name]
+        names = presence.names(url, status if own[status.name] == url else None)
+        if names and listed.lacks(names, since=since):
             yield status.name
 
 
@@ -171,6 +176,8 @@ def _faults(
         found = dict.fromkeys(expected.containers, of_pod)
     for status in current.status.container_statuses:
         fault = faults.of_container(status)
+        if fault is not None:
+            fault = faults.with_own_image(fault, current, status.name)
         if fault is not None and faults.names_no_cause(status):
             fault = before.get(status.name, fault)
         elif fault is not None:

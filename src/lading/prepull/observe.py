@@ -1,21 +1,35 @@
-"""Reads what no cache has: Lading's own image, why pods cannot be created, and missing secrets."""
+"""Reads what no cache has: Lading's own image, the key, and events about pods and secrets."""
 
+import base64
+import binascii
 import re
 from collections.abc import Sequence
 
-from lading.api.core import PODS
+from lading.api.core import PODS, SECRETS, Secret
 from lading.api.events import EVENTS
 from lading.kernel import texts
 from lading.ports import kube
 from lading.ports.kube import Kube, Selection
 from lading.prepull import faults, holder
-from lading.prepull.types import Fault, ImageReason, PrePullSettings
+from lading.prepull.types import (
+    HOLD_KEY_NAME,
+    Fault,
+    HoldKey,
+    ImageReason,
+    PrePullSettings,
+)
 
 OWN_CONTAINER = "controller"
+KEY_FIELD = "key"
+KEY_BYTES = 32
 _FAILED_CREATE = f"regarding.kind=DaemonSet,regarding.name={holder.NAME},reason=FailedCreate"
 _MISSING_SECRET = "regarding.kind=Pod,reason=FailedToRetrieveImagePullSecret"
 _SECRET_NAMES = re.compile(r"\((?P<names>[^)]*)\)")
 _EVENTS_MAX = 20
+
+
+class BadHoldKey(Exception):
+    """The Secret has no key, and Lading did not write it."""
 
 
 async def hold_image(api: Kube, settings: PrePullSettings, namespace: str) -> str:
@@ -28,6 +42,28 @@ async def hold_image(api: Kube, settings: PrePullSettings, namespace: str) -> st
         return ""
     images = {one.name: one.image for one in pod.spec.containers}
     return images.get(OWN_CONTAINER) or next(iter(images.values()), "")
+
+
+async def hold_key(api: Kube, namespace: str) -> HoldKey | None:
+    """None where there is no such Secret. Raises BadHoldKey."""
+    try:
+        secret = await api.get(SECRETS, HOLD_KEY_NAME, namespace=namespace)
+    except kube.NotFound:
+        return None
+    return key_of(secret)
+
+
+def key_of(secret: Secret) -> HoldKey:
+    try:
+        value = base64.b64decode(secret.data.get(KEY_FIELD, ""), validate=True)
+    except binascii.Error:
+        value = b""
+    if len(value) < KEY_BYTES:
+        raise BadHoldKey(
+            f"data.{KEY_FIELD}: expected {KEY_BYTES} bytes. Delete the Secret; the controller"
+            " creates it again."
+        )
+    return HoldKey(value)
 
 
 async def creation_failure(api: Kube, namespace: str) -> Fault | None:
@@ -49,7 +85,7 @@ async def missing_pull_secrets(
 ) -> tuple[str, ...]:
     """Those of the secrets that a kubelet did not find for a holder pod, by its events.
 
-    The controller may not read Secrets, and need not.
+    The controller may not read these Secrets, and need not.
     """
     selection = Selection(namespace=namespace, field_selector=_MISSING_SECRET)
     try:

@@ -29,6 +29,8 @@ class PrePullPeriods(msgspec.Struct, frozen=True, kw_only=True):
     """A kubelet lists its images from a cache of 30 s; twice that, and a clock that is wrong."""
     setting_retry_interval: timedelta = timedelta(minutes=10)
     """After a webhook refused the Setting."""
+    holding_settle: timedelta = timedelta(hours=1)
+    """Old nodes that come and go must not change the DaemonSet each time."""
     deletion_memory: timedelta = timedelta(hours=1)
     """A pod that is deleted later than this after the last one begins a new back-off."""
     repull: Backoff = _REPULL

@@ -12,11 +12,13 @@ from lading.api.apps import DaemonSet
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan, earliest
-from lading.prepull import holder, rules
+from lading.prepull import holder, holding, rules
 from lading.prepull.rules import Cargo
 from lading.prepull.types import (
+    HOLD_KEY_NAME,
     Action,
     CreateDaemonSet,
+    CreateHoldKey,
     CreateImage,
     CreateSetting,
     DeleteDaemonSet,
@@ -24,6 +26,8 @@ from lading.prepull.types import (
     DeletePod,
     EnabledBy,
     Enablement,
+    Holding,
+    HoldingWay,
     ImageReason,
     ObservedPrePull,
     PrePullProblem,
@@ -35,6 +39,7 @@ from lading.prepull.types import (
 
 def plan(observed: ObservedPrePull, settings: PrePullSettings, now: datetime) -> Plan:
     enabled = enablement(observed, settings)
+    held = holding_of(observed, settings, now)
     cargo = rules.cargo(observed.images, settings.images)
     waits_until = _quiet_at(observed, cargo, settings, now) if enabled.is_on else None
     repulls = tuple(_repulls(observed, settings, now)) if enabled.is_on else ()
@@ -43,12 +48,22 @@ def plan(observed: ObservedPrePull, settings: PrePullSettings, now: datetime) ->
         *_new_images(observed, settings),
     ]
     if waits_until is None:
-        actions += _daemon_set(observed, settings, enabled, cargo)
+        actions += _daemon_set(observed, settings, enabled, cargo, held)
     if enabled.is_on and is_ours(observed.daemon_set):
         actions += _gates(observed, settings)
     actions += (one for one, due_at in repulls if due_at <= now)
-    later = (due_at for _, due_at in repulls if due_at > now)
+    later = [due_at for _, due_at in repulls if due_at > now]
+    if any(isinstance(one, CreateHoldKey) for one in actions):
+        later.append(now)  # no cache shows the Secret
+    if enabled.is_on and held.recheck_at is not None:
+        later.append(held.recheck_at)
     return Plan(actions=tuple(actions), recheck_at=earliest(waits_until, *later))
+
+
+def holding_of(observed: ObservedPrePull, settings: PrePullSettings, now: datetime) -> Holding:
+    found = observed.daemon_set
+    way = holder.way_of(found.spec) if found is not None and is_ours(found) else None
+    return holding.decide(observed, way, now, settings.periods.holding_settle)
 
 
 def enablement(observed: ObservedPrePull, settings: PrePullSettings) -> Enablement:
@@ -66,7 +81,7 @@ def is_ours(found: DaemonSet | None) -> bool:
 
 
 def daemon_set_problem(
-    found: DaemonSet | None, hold_image: str, refusal: str, namespace: str
+    found: DaemonSet | None, hold_image: str, refusal: str, key_refusal: str, namespace: str
 ) -> PrePullProblem | None:
     """Why no Image can be held at all."""
     if found is not None and not is_ours(found):
@@ -81,6 +96,9 @@ def daemon_set_problem(
             "--prepull-hold-image of the controller."
         )
         return PrePullProblem(why=ImageReason.HOLD_IMAGE_UNKNOWN, message=message)
+    if key_refusal:
+        message = f"Secret {namespace}/{HOLD_KEY_NAME}: {key_refusal}"
+        return PrePullProblem(why=ImageReason.HOLD_KEY_UNKNOWN, message=message)
     if refusal:
         message = f"The API server refuses DaemonSet {namespace}/{holder.NAME}: {refusal}"
         return PrePullProblem(why=ImageReason.DAEMON_SET_REFUSED, message=message)
@@ -137,7 +155,11 @@ def _names(cargo: Cargo) -> tuple[str, ...]:
 
 
 def _daemon_set(
-    observed: ObservedPrePull, settings: PrePullSettings, enabled: Enablement, cargo: Cargo
+    observed: ObservedPrePull,
+    settings: PrePullSettings,
+    enabled: Enablement,
+    cargo: Cargo,
+    held: Holding,
 ) -> Iterator[Action]:
     found = observed.daemon_set
     if found is not None and not is_ours(found):
@@ -149,12 +171,18 @@ def _daemon_set(
         return
     if not observed.hold_image:
         return
+    by_containers = held.way is HoldingWay.CONTAINERS
+    if by_containers and observed.key is None:
+        if not observed.key_refusal:
+            yield CreateHoldKey(namespace=observed.namespace, because=held.message)
+        return
     body = holder.daemon_set(
         cargo.urls,
         cargo.owners,
         settings,
         namespace=observed.namespace,
         hold_image=observed.hold_image,
+        key=observed.key if by_containers else None,
     )
     if found is None:
         yield CreateDaemonSet(body=body, because="it does not exist")

@@ -54,9 +54,15 @@ def of_node(node: ListedNode, *, delay: timedelta) -> ImageList:
     )
 
 
-def names(url: str, status: ContainerStatus) -> tuple[str, ...]:
-    """The names under which the image of a container may be listed."""
-    return (name_in_runtime(url), *filter(None, (url, status.image, status.image_id)))
+def names(url: str, status: ContainerStatus | None) -> tuple[str, ...]:
+    """The names under which a held image may be listed; none where they cannot be known.
+
+    The status is that of a container of the image itself. A runtime may resolve a short name to
+    any registry, and only such a status tells which.
+    """
+    if status is not None:
+        return (name_in_runtime(url), *filter(None, (url, status.image, status.image_id)))
+    return (name_in_runtime(url),) if references.parse(url).registry else ()
 
 
 def name_in_runtime(url: str) -> str:

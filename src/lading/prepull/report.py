@@ -1,8 +1,8 @@
 """The status of one Image: its state, the map of nodes, faults and conditions. Pure.
 
 Readiness may flap on many nodes at once, so a status is written at an interval, except when the
-Image reaches a state for the first time, pre-pulling is turned on or off, or something else
-decides about that.
+Image reaches a state for the first time, pre-pulling is turned on or off, something else decides
+about that, or images are held in another way.
 """
 
 from collections import Counter
@@ -17,10 +17,11 @@ from lading.kernel.conditions import Condition, Truth
 from lading.kernel.planning import Plan, earliest
 from lading.prepull import nodes
 from lading.prepull.periods import PrePullPeriods
-from lading.prepull.rules import DEPLOYED, PRE_PULL_ENABLED
+from lading.prepull.rules import DEPLOYED, HELD_AS_IMAGE_VOLUME, PRE_PULL_ENABLED
 from lading.prepull.types import (
     Enablement,
     Fault,
+    HoldingWay,
     ImageReason,
     ObservedImage,
     RecordImageEvent,
@@ -76,6 +77,8 @@ def _due_at(
         return now
     before = conditions.find(last.conditions, PRE_PULL_ENABLED)
     is_switched = before is None or before.reason != observed.enablement.by
+    held_as = conditions.find(last.conditions, HELD_AS_IMAGE_VOLUME)
+    is_switched |= held_as is None or held_as.reason != _held_as(observed).reason
     is_switched |= ImageState.UNKNOWN in (state, last.state) and state != last.state
     if is_switched or state not in observed.states_written:
         return now
@@ -157,7 +160,11 @@ def _status(
         failures=tuple(_failures(faults)),
         conditions=conditions.with_conditions(
             observed.image.status.conditions,
-            (_deployed(verdict, _cut(listed, held)), _enabled(observed.enablement)),
+            (
+                _deployed(verdict, _cut(listed, held)),
+                _enabled(observed.enablement),
+                _held_as(observed),
+            ),
             generation=generation,
             now=now,
         ),
@@ -210,6 +217,24 @@ def _enabled(enablement: Enablement) -> Condition:
         status=Truth.TRUE if enablement.is_on else Truth.FALSE,
         reason=enablement.by,
         message=enablement.message,
+    )
+
+
+def _held_as(observed: ObservedImage) -> Condition:
+    if not observed.enablement.is_on:
+        return Condition(
+            type=HELD_AS_IMAGE_VOLUME,
+            status=Truth.UNKNOWN,
+            reason=ImageReason.DISABLED,
+            message=observed.enablement.message,
+        )
+    holding = observed.holding
+    is_volume = holding.way is HoldingWay.IMAGE_VOLUMES
+    return Condition(
+        type=HELD_AS_IMAGE_VOLUME,
+        status=Truth.TRUE if is_volume else Truth.FALSE,
+        reason=holding.way,
+        message=holding.message,
     )
 
 

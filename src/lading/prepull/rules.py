@@ -22,6 +22,7 @@ from lading.prepull.types import (
 
 PRE_PULL_ENABLED = "PrePullEnabled"
 DEPLOYED = "Deployed"
+HELD_AS_IMAGE_VOLUME = "HeldAsImageVolume"
 _VALUES = {"true": True, "false": False}
 _HASH_CHARACTERS = 8
 

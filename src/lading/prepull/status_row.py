@@ -5,7 +5,8 @@ from typing import Any
 
 from lading.api.longhorn import Image, ImageState
 from lading.kernel import conditions
-from lading.prepull.rules import DEPLOYED
+from lading.kernel.conditions import Truth
+from lading.prepull.rules import DEPLOYED, HELD_AS_IMAGE_VOLUME
 
 NOT_SEEN = "Not observed yet. The controller reads only Images in its own namespace."
 
@@ -20,6 +21,8 @@ class ImageRowReason(StrEnum):
 def row(image: Image) -> dict[str, Any]:
     status = image.status
     condition = conditions.find(status.conditions, DEPLOYED)
+    held_as = conditions.find(status.conditions, HELD_AS_IMAGE_VOLUME)
+    is_held = held_as is not None and held_as.status is not Truth.UNKNOWN
     return {
         "namespace": image.metadata.namespace,
         "name": image.metadata.name,
@@ -29,6 +32,8 @@ def row(image: Image) -> dict[str, Any]:
         "nodes": status.node_count,
         "reason": condition.reason if condition else ImageRowReason.NOT_RECONCILED.value,
         "message": condition.message if condition else NOT_SEEN,
+        "heldAs": held_as.reason if held_as and is_held else "",
+        "heldAsMessage": held_as.message if held_as and is_held else "",
         "failures": [
             {"node": one.node, "reason": one.reason, "message": one.message}
             for one in status.failures

@@ -11,11 +11,14 @@ from lading.api.apps import DaemonSet
 from lading.api.longhorn import Image, ImageState, ImageStatus, Setting
 from lading.kernel.objects import Key
 from lading.kernel.pacing import Writes
+from lading.kernel.values import Redacted
 from lading.prepull.periods import PrePullPeriods
 
 FIELD_MANAGER = "lading-prepull"
 HOLDER_NAME = "lading-prepull"
 """Of the DaemonSet."""
+HOLD_KEY_NAME = "lading-prepull-key"
+"""Of the Secret with the key, which exists where containers of the images hold them."""
 HOLDER_LABEL = "lading.dev/component"
 HOLDER_LABEL_VALUE = "prepull-holder"
 LIST_LABEL = "lading.dev/prepull-list"
@@ -107,6 +110,8 @@ class ImageReason(StrEnum):
     """The API server refuses the DaemonSet."""
     HOLD_IMAGE_UNKNOWN = "HoldImageUnknown"
     """The image of the controller is unknown."""
+    HOLD_KEY_UNKNOWN = "HoldKeyUnknown"
+    """The Secret `lading-prepull-key` cannot be read or created, or has no key."""
     INVALID_IMAGE = "InvalidImage"
     """The reference is invalid."""
     TOO_MANY_IMAGES = "TooManyImages"
@@ -160,6 +165,28 @@ class EnabledBy(StrEnum):
     """The value is neither `true` nor `false`; nothing changes."""
 
 
+class HoldingWay(StrEnum):
+    """How images are held; the reason of condition HeldAsImageVolume."""
+
+    IMAGE_VOLUMES = "ImageVolumes"
+    """A container of Lading's own image mounts the image; nothing of the image runs."""
+    CONTAINERS = "Containers"
+    """A container of the image itself runs a program of Lading that waits."""
+
+
+class Holding(msgspec.Struct, frozen=True, kw_only=True):
+    way: HoldingWay = HoldingWay.IMAGE_VOLUMES
+    message: str = ""
+    """One sentence for users."""
+    recheck_at: datetime | None = None
+
+
+class HoldKey(Redacted, frozen=True):
+    """From it comes the folder of the program that waits, which no image author can know."""
+
+    value: bytes
+
+
 class Enablement(msgspec.Struct, frozen=True, kw_only=True):
     is_on: bool
     by: EnabledBy
@@ -209,6 +236,8 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
     """When it was first seen with a ready pod that no agent has compared."""
     unready_template: str = ""
     """The template of a pod that was seen there not ready, and alone."""
+    obstacle: str = ""
+    """What keeps the node from mounting image volumes; empty when it can."""
 
 
 class RollOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -219,6 +248,8 @@ class RollOut(msgspec.Struct, frozen=True, kw_only=True):
     gated: tuple[GatedPod, ...] = ()
     """On Ready nodes, in the order in which they get their turn."""
     lost: tuple[LostImages, ...] = ()
+    obstacles: Mapping[str, str] = {}
+    """By the name of each node that cannot mount image volumes."""
 
 
 class PodDeletion(msgspec.Struct, frozen=True, kw_only=True):
@@ -245,6 +276,13 @@ class ObservedPrePull(msgspec.Struct, frozen=True, kw_only=True):
     """When Images last changed."""
     hold_image: str = ""
     gate_is_on: bool = True
+    volumes_refusal: str = ""
+    """Why the API server does not accept image volumes, once this process has tried."""
+    without_obstacle_since: datetime | None = None
+    """Since when this process has seen no node that cannot mount image volumes."""
+    key: HoldKey | None = None
+    key_refusal: str = ""
+    """Why there is no key."""
     roll_out: RollOut = RollOut()
     deletions: Mapping[str, PodDeletion] = {}
     """By node."""
@@ -262,6 +300,7 @@ class ObservedImage(msgspec.Struct, frozen=True, kw_only=True):
 
     image: Image
     enablement: Enablement
+    holding: Holding = Holding()
     container: str = ""
     problem: PrePullProblem | None = None
     nodes: Mapping[str, NodeRecord] = {}
@@ -297,6 +336,14 @@ class CreateSetting(msgspec.Struct, frozen=True, kw_only=True):
     value: str
     because: str
     lane: Hashable = "setting"
+
+
+class CreateHoldKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A Secret with random bytes, which are drawn when it is written."""
+
+    namespace: str
+    because: str
+    lane: Hashable = "hold key"
 
 
 class CreateDaemonSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -364,6 +411,7 @@ Action = (
     CreateImage
     | DeleteImage
     | CreateSetting
+    | CreateHoldKey
     | CreateDaemonSet
     | ReplaceDaemonSet
     | DeleteDaemonSet

@@ -55,6 +55,31 @@ def test_what_keeps_images_from_every_node_is_explained_once() -> None:
     )
 
 
+def held_as(reason: str, message: str, status: str = "False") -> dict[str, object]:
+    condition = {"type": "HeldAsImageVolume", "status": status, "reason": reason}
+    conditions = [*DEPLOYED["conditions"], {**condition, "message": message}]  # type: ignore[misc]
+    return {**DEPLOYED, "conditions": conditions}
+
+
+def test_the_last_line_says_in_which_way_the_images_are_held() -> None:
+    why = "Images are held by containers: node-3 has containerd 1.7.35; image volumes need 2.1."
+    found = [image(name, status=held_as("Containers", why)) for name in ("a", "b")]
+    shown = status.rendered(found, Format.TABLE)
+    assert shown.endswith(
+        "\n\nImages are held by containers: node-3 has containerd 1.7.35; image volumes need"
+        "\n2.1.\n"
+    )
+    (first, _) = json.loads(status.rendered(found, Format.JSON))
+    assert (first["heldAs"], first["heldAsMessage"]) == ("Containers", why)
+
+
+def test_without_pre_pulling_no_way_is_shown() -> None:
+    off = held_as("PrePullDisabled", "off", status="Unknown")
+    assert "off" not in status.rendered([image("a", status=off)], Format.TABLE)
+    (shown,) = json.loads(status.rendered([image("a", status=off)], Format.JSON))
+    assert shown["heldAs"] == ""
+
+
 def test_a_url_with_a_digest_shows_the_name() -> None:
     url = f"127.0.0.1:5000/first/app@sha256:{'0123456789abcdef' * 4}"
     shown = status.rendered([image("a", url, status=DEPLOYED)], Format.TABLE)

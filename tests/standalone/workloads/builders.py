@@ -22,6 +22,7 @@ from lading.standalone.workloads.kinds import (
     DaemonSet,
     DaemonSetSpec,
     Document,
+    ImageVolume,
     Job,
     JobSpec,
     JobStatus,
@@ -33,6 +34,8 @@ from lading.standalone.workloads.kinds import (
     PodStatus,
     Taint,
     Terminated,
+    Volume,
+    VolumeMount,
 )
 from lading.standalone.workloads.pods import roles
 
@@ -146,7 +149,18 @@ def job_of_cron(name: str, *, ended: str = "", started: float = -60) -> Job:
 
 
 def holder(name: str = "held", image: str = "i:1", **fields: Any) -> Container:
-    return Container(name=name, image=image, command=(roles.HOLD,), **fields)
+    """Of the image itself."""
+    return Container(name=name, image=image, command=("/lading-hold/hold",), **fields)
+
+
+def volume_holder(name: str = "held") -> Container:
+    """Of Lading's own image; it mounts the image of the volume of the same name."""
+    mounts = (VolumeMount(name=name, mount_path="/image"),)
+    return Container(name=name, image="lading", command=(roles.HOLD_PROGRAM,), volume_mounts=mounts)
+
+
+def image_volume(reference: str = "i:1", name: str = "held") -> Volume:
+    return Volume(name=name, image=ImageVolume(reference=reference))
 
 
 def command(*args: str, image: str = "lading", **fields: Any) -> Container:

@@ -32,6 +32,8 @@ _WITHOUT_NOTE = {ImageReason.DEPLOYED, ImageReason.DEPLOYING}
 def command(target: Target, watch: bool, form: Format) -> None:
     """Show which worker nodes hold each Image, and why others do not.
 
+    The last line says in which way the images are held, and why.
+
     Without --namespace it shows the Images of all namespaces.
     """
     running.run(_status(target, watch, form))
@@ -80,7 +82,7 @@ def rendered(found: list[Image], form: Format) -> str:
         for one in rows
     ]
     shown = output.table(headers, cells, columns=COLUMNS)
-    return "\n".join((shown, *_notes(rows)))
+    return "\n".join((shown, *_notes(rows), *_ways(rows)))
 
 
 def _notes(rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -99,6 +101,13 @@ def _notes(rows: list[dict[str, Any]]) -> Iterator[str]:
             others.setdefault((one["reason"], one["message"]), []).append(one["name"])
     for (reason, message), names in others.items():
         yield _note(f"{output.names(names)}: {reason}", message)
+
+
+def _ways(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """In which way images are held, and why; the same for all Images of a controller."""
+    for message in dict.fromkeys(one["heldAsMessage"] for one in rows):
+        if message:
+            yield "\n".join((*textwrap.wrap(texts.bounded_text(message), COLUMNS), ""))
 
 
 def _note(about: str, message: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from lading.api.core import PODS, Pod
-from lading.kernel import conditions
+from lading.kernel import conditions, references
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.loop import pipeline
@@ -12,7 +12,7 @@ from lading.loop.controller import Controller
 from lading.loop.informer import Informer, Informers
 from lading.loop.read_your_writes import ReadYourWrites
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri
+from lading.ports.cri import Cri, ImageSpec
 from lading.ports.kube import Kube, PatchType, Selection
 from lading.prepull import holder
 from lading.prepull.node import plan
@@ -57,8 +57,9 @@ class PresenceReconciler:
 
     async def observe(self, key: Key) -> ObservedHolders:
         pods = tuple(self._pods)
-        images = await self._cri.images() if pods else ()
-        return ObservedHolders(pods=pods, images=images)
+        urls = {url for pod in pods for url in plan.ready_urls(pod).values()}
+        found = {url for url in sorted(urls) if await self._cri.image(_as_asked(url))}
+        return ObservedHolders(pods=pods, present=frozenset(found))
 
     def plan(self, observed: ObservedHolders, now: datetime) -> Plan:
         if not observed.pods:
@@ -86,6 +87,11 @@ class PresenceReconciler:
                 field_manager=FIELD_MANAGER,
             )
         self._pods.add(written)
+
+
+def _as_asked(url: str) -> ImageSpec:
+    """As the kubelet asks: the runtime resolves a short name, and knows where it pulled from."""
+    return ImageSpec(image=str(references.parse(url).with_default_tag()))
 
 
 def watch(controller: Controller, pods: Informer[Pod], periods: PrePullPeriods) -> None:

@@ -1,10 +1,9 @@
 """Whether the runtime still has the images of the holder pods of its node. Pure.
 
-A container stays ready when its image is removed. An image is there when the runtime lists it
-under the name of the container's image, or under the ID that the kubelet reports.
+A container stays ready when the image that it holds is removed.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable
 from datetime import datetime
 
 import msgspec
@@ -13,15 +12,15 @@ from lading.api.core import Pod, PodCondition
 from lading.kernel.conditions import Truth
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
-from lading.ports.cri import Image
-from lading.prepull import holder, presence
+from lading.prepull import holder
 from lading.prepull.nodes import MISSING_PREFIX
 from lading.prepull.types import IMAGES_PRESENT, PresenceReason
 
 
 class ObservedHolders(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[Pod, ...]
-    images: tuple[Image, ...]
+    present: frozenset[str]
+    """The URLs of those images that the runtime has, by the name that the kubelet asks for."""
 
 
 class WritePresence(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,21 +40,22 @@ class WritePresence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(observed: ObservedHolders, now: datetime, *, recheck_at: datetime) -> Plan:
-    known = frozenset(_names(observed.images))
-    actions = (_write(pod, known, now) for pod in observed.pods)
+    actions = (_write(pod, observed.present, now) for pod in observed.pods)
     return Plan(actions=tuple(filter(None, actions)), recheck_at=recheck_at)
 
 
-def _write(pod: Pod, known: frozenset[str], now: datetime) -> WritePresence | None:
-    checked = [one for one in pod.status.container_statuses if _is_checked(one.name, one.ready)]
+def ready_urls(pod: Pod) -> dict[str, str]:
+    """By container, what must be on the node."""
+    held = holder.held(pod)
+    ready = {one.name for one in pod.status.container_statuses if one.ready}
+    return {name: url for name, url in held.items() if name in ready}
+
+
+def _write(pod: Pod, present: frozenset[str], now: datetime) -> WritePresence | None:
+    checked = ready_urls(pod)
     if not checked or pod.metadata.deletion_timestamp:
         return None
-    images = {one.name: one.image for one in pod.spec.containers}
-    missing = sorted(
-        one.name
-        for one in checked
-        if not _is_there(images.get(one.name) or one.image, one.image_id, known)
-    )
+    missing = sorted(name for name, url in checked.items() if url not in present)
     status = Truth.FALSE if missing else Truth.TRUE
     message = MISSING_PREFIX + ",".join(missing) if missing else ""
     if any(_is_same(one, status, message) for one in pod.status.conditions):
@@ -71,27 +71,6 @@ def _write(pod: Pod, known: frozenset[str], now: datetime) -> WritePresence | No
     )
 
 
-def _is_checked(name: str, ready: bool) -> bool:
-    return ready and name.startswith(holder.CONTAINER_PREFIX)
-
-
 def _is_same(condition: PodCondition, status: Truth, message: str) -> bool:
     found = (condition.type, condition.status, condition.message)
     return found == (IMAGES_PRESENT, status, message)
-
-
-def _names(images: Iterable[Image]) -> Iterator[str]:
-    for one in images:
-        if one.runtime_handler:
-            continue  # of the guests of another runtime; holder pods run on the node's own
-        yield one.id
-        yield from one.repo_tags
-        for name in one.repo_digests:
-            yield name
-            yield name.rpartition("@")[2]
-
-
-def _is_there(url: str, image_id: str, known: frozenset[str]) -> bool:
-    if image_id and (image_id in known or image_id.rpartition("@")[2] in known):
-        return True
-    return presence.name_in_runtime(url) in known

@@ -117,8 +117,13 @@ class ConfigMapVolume(Model, frozen=True, kw_only=True):
     optional: bool = False
 
 
+class ImageVolume(Model, frozen=True, kw_only=True):
+    reference: str = ""
+
+
 class Volume(Model, frozen=True, kw_only=True):
     name: str
+    image: ImageVolume | None = None
     empty_dir: Document | None = None
     secret: SecretVolume | None = None
     config_map: ConfigMapVolume | None = None

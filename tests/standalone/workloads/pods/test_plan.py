@@ -42,11 +42,15 @@ from tests.standalone.workloads.builders import (
     command,
     holder,
     image,
+    image_volume,
     pod,
     terminated,
+    volume_holder,
 )
 
 OWN = frozenset({OWN_IMAGE.id})
+MOUNTED = {"lading": OWN_IMAGE, "i:1": image()}
+"""Lading's own image, and the one that its container mounts."""
 
 
 def planned(one: Pod | None, **fields: Any) -> Plan:
@@ -180,6 +184,41 @@ class TestHolders:
             "ContainersReady": "True",
             "Ready": "True",
         }
+
+    def test_one_that_mounts_images_pulls_them_before_its_own(self) -> None:
+        one = pod(node="n", containers=(volume_holder(),), volumes=(image_volume(),))
+        assert [pull.image for pull in actions(planned(one), RequestPull)] == ["i:1"]
+        then = planned(one, present={"i:1": image()})
+        assert [pull.image for pull in actions(then, RequestPull)] == ["lading"]
+        (status,) = written(both := planned(one, present=MOUNTED)).container_statuses
+        assert (status.ready, status.image_id) == (True, OWN_IMAGE.repo_digests[0])
+        (declare,) = actions(both, DeclareContainers)
+        (container,) = declare.containers
+        assert container.image_volumes == (cri.ImageSpec(image=image().id),)
+
+    def test_one_that_mounts_images_is_not_ready_while_one_is_gone(self) -> None:
+        one = pod(node="n", containers=(volume_holder(),), volumes=(image_volume(),))
+        one = after(one, planned(one, present=MOUNTED))
+        (status,) = written(planned(one, present={"lading": OWN_IMAGE})).container_statuses
+        assert (status.ready, status.state.running is not None) == (False, True)
+
+    def test_a_volume_that_cannot_be_pulled_shows_at_the_container_that_mounts_it(self) -> None:
+        containers = (volume_holder("a"), volume_holder("b"))
+        volumes = (image_volume("i:1", "a"), image_volume("i:2", "b"))
+        one = pod(node="n", containers=containers, volumes=volumes)
+        present = {"lading": OWN_IMAGE, "i:2": image()}
+        of = planned(one, pulls={"i:1": failed_pull(seconds_ago=5)}, present=present)
+        first, second = written(of).container_statuses
+        assert first.state.waiting is not None
+        assert first.state.waiting.message.startswith('Back-off pulling image "i:1": ')
+        assert second.ready
+        notes = [event.because for event in actions(of, RecordWorkloadEvent)]
+        assert 'Back-off pulling image "i:1"' in notes
+
+    def test_another_image_with_the_same_command_is_not_run(self) -> None:
+        one = pod(node="n", containers=(volume_holder(),), volumes=(image_volume(),))
+        other = {"i:1": image(), "lading": image("sha256:other")}
+        assert waiting_reason(planned(one, present=other)) == "NotRunStandalone"
 
     def test_it_is_not_ready_while_its_image_is_gone(self) -> None:
         one = pod(node="n", containers=(holder(),))

@@ -5,13 +5,21 @@ import pytest
 from lading.standalone.workloads.kinds import Container
 from lading.standalone.workloads.pods import roles
 from lading.standalone.workloads.pods.roles import Role
-from tests.standalone.workloads.builders import command, holder, pod
+from tests.standalone.workloads.builders import command, holder, pod, volume_holder
 
 
 @pytest.mark.parametrize(
     ("container", "is_own", "role"),
     [
         pytest.param(holder(), False, Role.HOLDER, id="a holder of any image"),
+        pytest.param(
+            Container(name="c", command=(f"/lading-hold-{'0a' * 16}/hold",)),
+            False,
+            Role.HOLDER,
+            id="a holder with a folder of the installation",
+        ),
+        pytest.param(volume_holder(), True, Role.HOLDER, id="a holder of image volumes"),
+        pytest.param(volume_holder(), False, Role.NOT_RUN, id="the same in another image"),
         pytest.param(command("prune"), True, Role.PROCESS, id="the image's own entry point"),
         pytest.param(
             Container(name="c", command=("/usr/bin/lading", "get")), True, Role.PROCESS, id="path"

@@ -92,8 +92,8 @@ def _while_running(
     pod: Pod, container: Container, before: ContainerStatus, observed: ObservedPod, now: datetime
 ) -> ContainerStatus:
     if roles.is_holder(container):
-        is_present = container.image in observed.present
-        return replace(before, ready=is_present)
+        held = roles.image_volumes(pod, container) or (container.image,)
+        return replace(before, ready=all(one in observed.present for one in held))
     process = observed.processes.get(container.name)
     if process is None or process.container_id != before.container_id:
         running = before.state.running
@@ -183,17 +183,14 @@ def _start(
     observed: ObservedPod,
     now: datetime,
 ) -> Step:
-    if image is None and not _is_reference(container.image):
-        message = (
-            f'Failed to apply default image tag "{container.image}": couldn\'t parse image name'
-            f' "{container.image}": invalid reference format'
-        )
-        return Step(status=_waiting(before, "InvalidImageName", message))
+    for volume in roles.image_volumes(pod, container):  # a kubelet pulls these first
+        if volume not in observed.present:
+            return _pull(volume, before, observed, now)
     if image is None and container.image_pull_policy == "Never":
         message = f'Container image "{container.image}" is not present with pull policy of Never'
         return Step(status=_waiting(before, "ErrImageNeverPull", message))
     if image is None or _must_pull(container, before, observed):
-        return _pull(container, before, observed, now)
+        return _pull(container.image, before, observed, now)
     before = replace(before, image_id=(*image.repo_digests, image.id)[0])
     own_id = container_id(pod, container.name, before.restart_count)
     match roles.role_of(pod, container, is_own_image=image.id in observed.own_images):
@@ -241,22 +238,26 @@ def _must_pull(container: Container, before: ContainerStatus, observed: Observed
     return since is not None and record.ended_at < since
 
 
-def _pull(
-    container: Container, before: ContainerStatus, observed: ObservedPod, now: datetime
-) -> Step:
-    record = observed.pulls.get(container.image)
+def _pull(image: str, before: ContainerStatus, observed: ObservedPod, now: datetime) -> Step:
+    if not _is_reference(image):
+        message = (
+            f'Failed to apply default image tag "{image}": couldn\'t parse image name'
+            f' "{image}": invalid reference format'
+        )
+        return Step(status=_waiting(before, "InvalidImageName", message))
+    record = observed.pulls.get(image)
     if record is None or record.phase is PullPhase.DONE:
-        return Step(status=before, pull=container.image)
+        return Step(status=before, pull=image)
     if record.phase is PullPhase.WAITING:
         return Step(status=before)
     assert record.ended_at is not None
     assert record.retry_at is not None
     if record.retry_at <= now:
-        return Step(status=before, pull=container.image)
+        return Step(status=before, pull=image)
     if now < record.ended_at + ERROR_SHOWN:
         status = _waiting(before, record.reason, record.message)
         return Step(status=status, recheck_at=record.ended_at + ERROR_SHOWN)
-    message = f'Back-off pulling image "{container.image}": {record.reason}: {record.message}'
+    message = f'Back-off pulling image "{image}": {record.reason}: {record.message}'
     status = _waiting(before, "ImagePullBackOff", message)
     return Step(status=status, recheck_at=record.retry_at)
 

@@ -19,7 +19,7 @@ from lading.ports.cri import Cri, ImageSpec
 from lading.ports.kube import PatchType
 from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import PODS, Pod
-from lading.standalone.workloads.pods import folders, inputs, plan, values
+from lading.standalone.workloads.pods import folders, inputs, plan, roles, values
 from lading.standalone.workloads.pods.inputs import Values
 from lading.standalone.workloads.pods.node_images import NodeImagesReconciler
 from lading.standalone.workloads.pods.processes import Processes
@@ -197,8 +197,10 @@ class PodReconciler(WorkloadReconciler[ObservedPod]):
 
 
 async def images_of(runtime: Cri, pod: Pod) -> dict[str, cri.Image]:
-    """The images of its containers that the node has."""
-    names = {one.image for one in (*pod.spec.init_containers, *pod.spec.containers)}
+    """The images of its containers, and of their volumes, that the node has."""
+    containers = (*pod.spec.init_containers, *pod.spec.containers)
+    names = {one.image for one in containers}
+    names.update(url for one in containers for url in roles.image_volumes(pod, one))
     found = {name: await runtime.image(ImageSpec(image=name)) for name in sorted(names)}
     return {name: image for name, image in found.items() if image is not None}
 

@@ -267,7 +267,8 @@ def _events(pod: Pod, status: PodStatus) -> list[Action]:
             actions.append(_record(pod, KubernetesEvent.CREATED, f"Container created: {new.name}"))
             actions.append(_record(pod, KubernetesEvent.STARTED, f"Container started: {new.name}"))
         if reason == "ImagePullBackOff" and was != reason:
-            note = f'Back-off pulling image "{new.image}"'
+            assert new.state.waiting is not None
+            note = new.state.waiting.message.partition('": ')[0] + '"'
             actions.append(_record(pod, KubernetesEvent.BACK_OFF, note))
             actions.append(_record(pod, KubernetesEvent.FAILED, f"Error: {reason}", warning=True))
         if reason in _IMAGE_FAULTS and was != reason:
@@ -316,6 +317,11 @@ def declared(pod: Pod, present: Mapping[str, cri.Image]) -> Iterator[cri.Contain
                 state=_container_state(status),
                 image=cri.ImageSpec(image=container.image),
                 image_id=image.id,
+                image_volumes=tuple(
+                    cri.ImageSpec(image=present[one].id)
+                    for one in roles.image_volumes(pod, container)
+                    if one in present
+                ),
             )
 
 

@@ -70,7 +70,7 @@ class ObservedPod(Redacted, frozen=True, kw_only=True):
     pod: Pod | None
     """None when it is gone, or runs elsewhere."""
     present: Mapping[str, cri.Image] = {}
-    """The images of its containers that the node has, by the name in the spec."""
+    """The images of its containers and volumes that the node has, by the name in the spec."""
     own_images: frozenset[str] = frozenset()
     """The IDs of Lading's own image."""
     pulls: Mapping[str, PullRecord] = {}

@@ -1,0 +1,73 @@
+"""In which way images are held: as image volumes, or by containers of the images. Pure.
+
+An image volume runs nothing of its image, so it is the way wherever it works. There is one
+DaemonSet for all nodes: one node that cannot mount image volumes decides for every node.
+"""
+
+import re
+from datetime import datetime, timedelta
+
+from lading.api.core import NodeSystemInfo
+from lading.kernel import conditions
+from lading.prepull.types import Holding, HoldingWay, ObservedPrePull
+
+KUBELET_MIN = (1, 35)
+"""From here on the feature gate ImageVolume is on by default; 1.36 locks it."""
+RUNTIME_MIN = {"containerd": (2, 1), "cri-o": (1, 31), "lading": (0, 0)}
+"""The first releases that mount image volumes; `lading` is a node of `lading up`."""
+_SHOWN = {"containerd": "containerd", "cri-o": "CRI-O", "lading": "lading"}
+_NEEDED = "image volumes need containerd 2.1 or CRI-O 1.31"
+_NUMBERS = re.compile(r"v?(?P<major>\d+)\.(?P<minor>\d+)")
+
+
+def obstacle(info: NodeSystemInfo) -> str:
+    """Why a node cannot mount image volumes; empty when it can, or has reported nothing yet."""
+    if not info.kubelet_version or not info.container_runtime_version:
+        return ""
+    if _numbers(info.kubelet_version) < KUBELET_MIN:
+        needed = ".".join(map(str, KUBELET_MIN))
+        return f"kubelet {info.kubelet_version}; image volumes need {needed}"
+    name, _, version = info.container_runtime_version.partition("://")
+    if name not in RUNTIME_MIN:
+        return f"the container runtime {info.container_runtime_version}; {_NEEDED}"
+    if _numbers(version) < RUNTIME_MIN[name]:
+        needed = ".".join(map(str, RUNTIME_MIN[name]))
+        return f"{_SHOWN[name]} {version}; image volumes need {needed}"
+    return ""
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    """What cannot be read is older than everything."""
+    found = _NUMBERS.match(version)
+    return (int(found["major"]), int(found["minor"])) if found else (-1, -1)
+
+
+def decide(
+    observed: ObservedPrePull, found: HoldingWay | None, now: datetime, settle: timedelta
+) -> Holding:
+    """`found` is the way of the DaemonSet that exists, as this version or a later one wrote it.
+
+    The way to containers is taken at once, because the old node cannot hold anything otherwise.
+    The way back waits until no old node has been seen for a while.
+    """
+    if observed.volumes_refusal:
+        return _by_containers(observed.volumes_refusal)
+    if obstacles := observed.roll_out.obstacles:
+        name = min(obstacles)
+        others = f" {len(obstacles) - 1} more nodes are too old." if len(obstacles) > 1 else ""
+        return _by_containers(f"{name} has {obstacles[name]}.{others}")
+    since = observed.without_obstacle_since
+    if found is HoldingWay.CONTAINERS and since is not None and now < since + settle:
+        until = since + settle
+        why = f"until {conditions.timestamp(until)}, because an older node may come back."
+        return Holding(
+            way=HoldingWay.CONTAINERS,
+            message=f"Images are held by containers {why}",
+            recheck_at=until,
+        )
+    return Holding(message="Images are held as image volumes.")
+
+
+def _by_containers(why: str) -> Holding:
+    message = f"Images are held by containers: {why}"
+    return Holding(way=HoldingWay.CONTAINERS, message=message)
