@@ -5,36 +5,19 @@ no shell, no program, nothing that a container could run by itself.
 """
 
 import json
-import os
-import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from lading.adapters.kube.client import KubeClient
 from lading.api.apps import DaemonSet
-from lading.ports.cri import ImageSpec
-from lading.prepull import holder
-from tests.deploy import hold_program
 from tests.deploy.manifests import NAMESPACE
 from tests.e2e import waiting
-from tests.e2e.cluster import ClusterUnderTest
-from tests.e2e.prepull import PrePullScenarios, PrePullUnderTest, names_of
-from tests.real import under_test
+from tests.e2e.prepull import PrePullScenarios, names_of
+from tests.real import prepull_world
 from tests.real.bed import cluster as cluster_bed
-from tests.real.bed import disk, images
-
-MEBIBYTE = 1 << 20
-BALLAST_BYTES = 75 * MEBIBYTE
-KUBELET_SETTINGS = {
-    "evictionHard": {"imagefs.available": "200Mi"},
-    "evictionPressureTransitionPeriod": "1s",
-    "imageMinimumGCAge": "1s",
-}
+from tests.real.prepull_world import World
 
 pytestmark = [
     pytest.mark.components("kube", "containerd"),
@@ -42,58 +25,9 @@ pytestmark = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World(PrePullUnderTest):
-    cluster: ClusterUnderTest
-    bed: cluster_bed.Cluster
-    hold_image: str
-    namespace: str = NAMESPACE
-
-    @property
-    def node_names(self) -> tuple[str, ...]:
-        return (self.bed.node_name,)
-
-    @property
-    def kube(self) -> KubeClient:
-        return self.cluster.kube
-
-    @property
-    def registry_host(self) -> str:
-        return self.bed.registry.host
-
-    async def push(self, name: str, tag: str) -> str:
-        made = images.image(files={"cargo.txt": os.urandom(64)})
-        return images.push(made, host=self.registry_host, repository=name, tag=tag)
-
-    async def start(self, listed: Mapping[str, str], *options: str) -> None:
-        if self.cluster.controller.is_running:
-            await self.cluster.controller.stop()
-        await self.cluster.controller.start(
-            f"--prepull-hold-image={self.hold_image}",
-            f"--node-name={self.bed.node_name}",
-            *(f"--prepull-image={name}={url}" for name, url in listed.items()),
-            *options,
-        )
-
-    def kubectl(self, *arguments: str, stdin: str = "") -> str:
-        return self.bed.api_server.kubectl(*arguments, stdin=stdin)
-
-    async def why_not(self) -> str:
-        found = await super(World, self).why_not()
-        return found + self.cluster.controller.log_tail()
-
-    async def present(self, node: str) -> set[str]:
-        known = self.bed.runtime.crictl_json("images")["images"]
-        return {tag for one in known for tag in one["repoTags"]}
-
-
 @pytest.fixture(scope="module")
 def bed() -> Iterator[cluster_bed.Cluster]:
-    """On a small disk: at 200 MiB of free space the kubelet removes every image not in use."""
-    with (
-        disk.loop_filesystem(512 * MEBIBYTE) as root,
-        cluster_bed.cluster(root=root, kubelet_settings=KUBELET_SETTINGS) as running,
-    ):
+    with prepull_world.bed_with_a_small_disk() as running:
         yield running
 
 
@@ -101,13 +35,8 @@ def bed() -> Iterator[cluster_bed.Cluster]:
 async def world(
     bed: cluster_bed.Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[World]:
-    folder = tmp_path_factory.mktemp("installed")
-    with tempfile.TemporaryDirectory() as made:
-        program = hold_program.compiled(Path(made)).read_bytes()
-    image = images.image(files={holder.HOLD_PROGRAM.lstrip("/"): program})
-    hold_image = images.push(image, host=bed.registry.host, repository="lading", tag="hold")
-    async with under_test.on_cluster(bed, folder) as cluster:
-        yield World(cluster=cluster, bed=bed, hold_image=hold_image)
+    async with prepull_world.opened(bed, tmp_path_factory.mktemp("installed")) as made:
+        yield made
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -153,6 +82,23 @@ def _check_pod_security(world: World, made: DaemonSet) -> None:
     world.kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(pod))
 
 
+async def test_twenty_images_are_held_and_nothing_of_them_runs(world: World) -> None:
+    """Among them one that plants a program, one without layers, and an artifact."""
+    await world.start({})
+    urls = {f"held-{number:02}": await world.push(f"held-{number:02}", "1") for number in range(17)}
+    urls |= world.push_unusual()
+    assert len(urls) == 20
+    for name, url in urls.items():
+        await world.make_image(name, url)
+    await world.until_deployed(*urls)
+    found = await world.images()
+    assert {one.status.failures for one in found.values()} == {()}
+    assert await world.way() == ("True", "Images are held as image volumes.")
+    await world.check_programs(urls.values())
+    for name in urls:
+        await world.delete_image(name)
+
+
 async def test_a_pull_secret_that_is_missing_is_named(world: World) -> None:
     listed = {"private": await world.cluster.private.push("held")}
     await world.start(listed, "--prepull-pull-secret=absent")
@@ -170,52 +116,15 @@ async def test_a_pull_secret_that_is_missing_is_named(world: World) -> None:
 
 
 async def test_an_image_that_is_removed_from_the_node_is_pulled_again(world: World) -> None:
-    url = await world.push("lost", "1")
-    await world.start({"lost": url})
-    await world.until_deployed(*names_of({"lost": url}))
-    (before,) = [one for one in await world.pods() if not one.metadata.deletion_timestamp]
-
-    async def is_seen() -> bool:
-        pods = await world.pods()
-        return any(
-            one.type == "lading.dev/ImagesPresent" for pod in pods for one in pod.status.conditions
-        )
-
-    await waiting.until(is_seen, "the agent compared the pod with its runtime")
-    world.bed.runtime.crictl("rmi", url)
-    assert url not in await world.present(world.bed.node_name)
-
-    async def is_back() -> bool:
-        return url in await world.present(world.bed.node_name)
-
-    await waiting.until(is_back, "the image was pulled again", why_not=world.why_not)
-    await world.until_deployed(*names_of({"lost": url}))
-    after = {one.metadata.uid for one in await world.pods() if not one.metadata.deletion_timestamp}
-    assert before.metadata.uid not in after
+    await prepull_world.check_that_a_removed_image_comes_back(world)
 
 
 async def test_the_garbage_collection_of_the_kubelet_takes_no_image_that_is_held(
     world: World,
 ) -> None:
     """A pod that is not critical may be evicted first, and what is then held by none may go."""
-    url = await world.push("kept", "1")
-    await world.start({"kept": url}, "--prepull-priority-class=system-node-critical")
-    await world.until_deployed(*names_of({"kept": url}))
-    (node,) = world.cluster.nodes
-    ballast = {
-        await world.cluster.push(f"ballast/{number}", size_bytes=BALLAST_BYTES)
-        for number in range(2)
-    }
-    for one in ballast:
-        await node.cri.pull(ImageSpec(image=one))
-
-    async def is_collected() -> bool:
-        return not ballast <= await node.present()
-
-    await waiting.until(is_collected, "the kubelet removed an image that nothing uses")
-    assert url in await world.present(world.bed.node_name)
-    for one in ballast:
-        await node.cri.remove(ImageSpec(image=one))
+    critical = "--prepull-priority-class=system-node-critical"
+    await prepull_world.check_that_garbage_collection_takes_no_held_image(world, critical)
 
 
 async def test_without_a_controller_the_daemon_set_goes_with_the_last_image(world: World) -> None:

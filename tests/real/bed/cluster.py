@@ -41,18 +41,26 @@ class Cluster:
 def cluster(
     runtime_kind: str = "containerd",
     *,
+    containerd_version: str = "2.3",
     root: pathlib.Path | None = None,
     kubelet_settings: Mapping[str, Any] | None = None,
 ) -> Iterator[Cluster]:
     """A root elsewhere may be a small disk; settings are fields of KubeletConfiguration."""
     with sandbox.sandbox() as place:
-        yield start(place, runtime_kind, root=root, kubelet_settings=kubelet_settings or {})
+        yield start(
+            place,
+            runtime_kind,
+            containerd_version=containerd_version,
+            root=root,
+            kubelet_settings=kubelet_settings or {},
+        )
 
 
 def start(
     place: sandbox.Sandbox,
     runtime_kind: str,
     *,
+    containerd_version: str = "2.3",
     root: pathlib.Path | None,
     kubelet_settings: Mapping[str, Any],
 ) -> Cluster:
@@ -63,7 +71,7 @@ def start(
     if runtime_kind == "cri-o":
         engine = crio.start(place, registries=[images], root=root)
     else:
-        engine = containerd.start(place, "2.3", registries=[images], root=root)
+        engine = containerd.start(place, containerd_version, registries=[images], root=root)
     process = kubelet.start(
         place,
         server,

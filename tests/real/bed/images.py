@@ -28,9 +28,12 @@ def image(
     files: Mapping[str, bytes],
     links: Mapping[str, str] | None = None,
     command: Sequence[str] = (),
+    volumes: Sequence[str] = (),
 ) -> Image:
     """An image of one layer with these files, all executable, and symbolic links."""
-    settings = {"Cmd": list(command), "Env": ["PATH=/bin"]}
+    settings: dict[str, object] = {"Cmd": list(command), "Env": ["PATH=/bin"]}
+    if volumes:
+        settings["Volumes"] = {path: {} for path in volumes}
     return of_archive(_tar(files, links or {}), settings=settings)
 
 
