@@ -2,7 +2,8 @@
  * Holds an image: it waits, and ends at once on SIGTERM or SIGINT.
  *
  * As PID 1 of a container it has no default action for signals, so it takes them itself. It is
- * linked statically, because the image that it runs in may hold nothing else.
+ * linked statically: on nodes that cannot mount image volumes it runs in the held image, which may
+ * hold nothing else.
  *
  *     hold           waits
  *     hold PATH      copies itself to PATH, executable for everyone, and ends

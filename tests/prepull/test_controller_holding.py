@@ -210,6 +210,29 @@ async def test_an_api_server_that_drops_image_volumes_leads_to_containers(
     assert len(again) <= 1, "the next controller does not try image volumes at once"
 
 
+async def until_reason(cluster: PrePullCluster, reason: str) -> None:
+    async def is_reported() -> bool:
+        found = conditions.find((await cluster.image("a")).status.conditions, "Deployed")
+        return found is not None and found.reason == reason
+
+    await cluster.until(is_reported, f"the Image has the reason {reason}")
+
+
+async def test_a_key_that_cannot_be_created_is_reported_and_tried_again(
+    cluster: PrePullCluster,
+) -> None:
+    cluster.line.refused = "/secrets"
+    await cluster.make_node("node-a")
+    await cluster.set_versions("node-a", **OLD)
+    await cluster.make_image("a", A)
+    async with playing(cluster), running(cluster):
+        await until_reason(cluster, "HoldKeyUnknown")
+        assert await cluster.daemon_set() is None
+        cluster.line.refused = ""
+        await cluster.until_state("deployed")
+    assert await way_of(cluster) is HoldingWay.CONTAINERS
+
+
 @pytest.mark.parametrize("data", [{}, {"key": base64.b64encode(b"short").decode()}])
 async def test_a_secret_without_a_key_is_reported_and_left_alone(
     cluster: PrePullCluster, data: dict[str, str]
@@ -219,12 +242,7 @@ async def test_a_secret_without_a_key_is_reported_and_left_alone(
     await cluster.set_versions("node-a", **OLD)
     await cluster.make_image("a", A)
     async with playing(cluster), running(cluster):
-
-        async def is_reported() -> bool:
-            found = conditions.find((await cluster.image("a")).status.conditions, "Deployed")
-            return found is not None and found.reason == "HoldKeyUnknown"
-
-        await cluster.until(is_reported, "the Image names the Secret")
+        await until_reason(cluster, "HoldKeyUnknown")
     found = conditions.find((await cluster.image("a")).status.conditions, "Deployed")
     assert found is not None
     assert found.message == (

@@ -324,9 +324,9 @@ def test_image_volumes_need_no_key() -> None:
 
 
 def test_without_the_key_nothing_is_written_and_the_reason_says_so() -> None:
-    seen = observed(roll_out=OLD_NODE, key_refusal="secrets is forbidden")
+    seen = observed(roll_out=OLD_NODE, key_unreadable="secrets is forbidden")
     assert actions(seen) == []
-    problem = plan.daemon_set_problem(None, HOLD_IMAGE, "", seen.key_refusal, NAMESPACE)
+    problem = plan.daemon_set_problem(None, HOLD_IMAGE, "", seen.key_unreadable, NAMESPACE)
     assert problem is not None
     assert problem.why == "HoldKeyUnknown"
     assert problem.message == "Secret lading-system/lading-prepull-key: secrets is forbidden"

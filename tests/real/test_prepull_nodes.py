@@ -7,8 +7,10 @@ import pytest
 import pytest_asyncio
 
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS
+from lading.prepull import holder
+from lading.standalone.workloads import own_image as lading_image
 from tests.deploy.manifests import NAMESPACE
-from tests.e2e.prepull import names_of, pushed
+from tests.e2e.prepull import names_of, pushed, template_images
 from tests.real import prepull_nodes, sidecars
 from tests.real.bed.api_server import ApiServer
 from tests.real.prepull_nodes import NAMES, ControlPlaneWithNodes, template_of
@@ -124,7 +126,7 @@ async def test_twenty_images_in_one_kubectl_apply_are_at_most_two_roll_outs(
     await prepull.until_deployed(*urls)
     made = await prepull.daemon_set()
     assert made is not None
-    assert {one["image"] for one in made.spec["template"]["spec"]["containers"]} == {*urls.values()}
+    assert template_images(made) == {*urls.values()}
     assert made.metadata.generation <= 2, "each roll-out is a generation of the DaemonSet"
 
 
@@ -133,13 +135,16 @@ async def test_a_webhook_that_adds_labels_and_sidecars_causes_no_write_loop_and_
 ) -> None:
     """The sidecars never start, so no pod is Ready; the image is held all the same."""
     sidecar, absent = await prepull.push("sidecar", "1"), f"{prepull.host}/absent:1"
+    own_image = str(lading_image.reference(prepull.host))
     listed = {"share-manager": await prepull.push("share-manager", "webhook")}
     (name,) = names_of(listed)
     with sidecars.injected(prepull.server, into_daemon_sets=sidecar, into_pods=absent):
         await prepull.start(listed, IN_WAVES)
         await prepull.until_deployed(name)
         for pod in await prepull.pods():
-            assert {one.image for one in pod.spec.containers} == {*listed.values(), sidecar, absent}
+            added = {one.image for one in pod.spec.containers} - {own_image}
+            assert added == {sidecar, absent}
+            assert set(holder.held(pod).values()) == {*listed.values()}
         found = (await prepull.images())[name].status
         assert found.node_deployment_map == dict.fromkeys(NAMES, True)
         assert found.failures == ()

@@ -11,6 +11,7 @@ from lading.api.core import NODES, PODS, Node, Pod, Secret
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, Image, Setting
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan, earliest
+from lading.kernel.values import replace
 from lading.loop import event_series, pipeline
 from lading.loop.controller import Controller, own_key
 from lading.loop.event_series import Severity
@@ -114,7 +115,8 @@ class HolderReconciler:
         self._hold_image = ""
         self._holding = Holding()
         self._key: HoldKey | None = None
-        self._key_refusal = ""
+        self._key_unreadable = ""
+        self._key_refused = ""
         self._volumes_refusal = ""
         self._without_obstacle_since: datetime | None = None
         self._is_observed = False
@@ -141,30 +143,36 @@ class HolderReconciler:
         hold_image = self._hold_image
         if not self._hold_image:
             self._hold_image = await observe.hold_image(self._kube, self._settings, self._namespace)
-        facts = (self._holding, self._key_refusal)
-        await self._read_holding()
-        changed = hold_image != self._hold_image or facts != (self._holding, self._key_refusal)
+        facts = (self._holding, self._key_unreadable)
+        observed = await self._with_holding(self.observed())
+        changed = hold_image != self._hold_image or facts != (self._holding, self._key_unreadable)
         if not self._is_observed or changed:
             self._is_observed = True
             self._facts_changed()
-        return self.observed()
+        return observed
 
-    async def _read_holding(self) -> None:
-        """The key is read only where it is needed."""
+    async def _with_holding(self, observed: ObservedPrePull) -> ObservedPrePull:
         now = self._clock.now()
-        if self._fleet.roll_out().obstacles:
+        if observed.roll_out.obstacles:
             self._without_obstacle_since = None
         elif self._without_obstacle_since is None:
             self._without_obstacle_since = now
-        self._holding = plan.holding_of(self.observed(), self._settings, now)
-        if self._holding.way is not HoldingWay.CONTAINERS or self._key is not None:
-            self._key_refusal = ""
+        observed = replace(observed, without_obstacle_since=self._without_obstacle_since)
+        self._holding = plan.holding_of(observed, self._settings, now)
+        await self._read_key(observed)
+        return replace(observed, key=self._key, key_unreadable=self._key_unreadable)
+
+    async def _read_key(self, observed: ObservedPrePull) -> None:
+        """Only where it is needed and not known."""
+        self._key_unreadable = ""
+        is_on = plan.enablement(observed, self._settings).is_on and bool(observed.images)
+        if self._holding.way is not HoldingWay.CONTAINERS or self._key is not None or not is_on:
+            self._key_refused = ""
             return
         try:
             self._key = await observe.hold_key(self._kube, self._namespace)
-            self._key_refusal = ""
         except (kube.Forbidden, observe.BadHoldKey) as error:
-            self._key_refusal = str(error)
+            self._key_unreadable = str(error)
 
     def observed(self) -> ObservedPrePull:
         """From the caches and what this process knows."""
@@ -180,9 +188,6 @@ class HolderReconciler:
             hold_image=self._hold_image,
             gate_is_on=self._gate_is_on,
             volumes_refusal=self._volumes_refusal,
-            without_obstacle_since=self._without_obstacle_since,
-            key=self._key,
-            key_refusal=self._key_refusal,
             roll_out=self._fleet.roll_out(),
             deletions=dict(self._deletions),
         )
@@ -193,7 +198,7 @@ class HolderReconciler:
         retry_at = refused_at and refused_at + self._periods.setting_retry_interval
         missing = self._fleet.lacks_pods() and plan.is_ours(observed.daemon_set)
         look_at = now + self._periods.missing_pods_interval if missing else None
-        key_at = now + self._periods.setting_retry_interval if observed.key_refusal else None
+        key_at = now + self._periods.missing_pods_interval if observed.key_unreadable else None
         return Plan(
             actions=found.actions,
             recheck_at=earliest(
@@ -223,7 +228,7 @@ class HolderReconciler:
             if isinstance(action, CreateDaemonSet | ReplaceDaemonSet):
                 self._refused(action, str(error))
             if isinstance(action, CreateHoldKey):
-                self._key_refusal = str(error)
+                self._key_refused = str(error)
                 self._facts_changed()
             raise
         self._applied(action, written)
@@ -247,7 +252,7 @@ class HolderReconciler:
                 observed.daemon_set,
                 self._hold_image,
                 self._refusal,
-                self._key_refusal,
+                self._key_unreadable or self._key_refused,
                 self._namespace,
             ),
             nodes=self._fleet.records,

@@ -22,7 +22,7 @@ class PrePullPeriods(msgspec.Struct, frozen=True, kw_only=True):
     pod_creation_grace: timedelta = timedelta(seconds=30)
     """A DaemonSet controller that is well makes a pod within seconds."""
     missing_pods_interval: timedelta = timedelta(seconds=30)
-    """How often events are read for the reason why a node has no pod."""
+    """How often events are read for the reason why a node has no pod, and a key that is missing."""
     agent_grace: timedelta = timedelta(minutes=5)
     """An agent compares a new pod at once, and its image may still be on the way to the node."""
     image_list_delay: timedelta = timedelta(minutes=2)

@@ -173,7 +173,7 @@ def _daemon_set(
         return
     by_containers = held.way is HoldingWay.CONTAINERS
     if by_containers and observed.key is None:
-        if not observed.key_refusal:
+        if not observed.key_unreadable:
             yield CreateHoldKey(namespace=observed.namespace, because=held.message)
         return
     body = holder.daemon_set(

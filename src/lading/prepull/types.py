@@ -281,8 +281,8 @@ class ObservedPrePull(msgspec.Struct, frozen=True, kw_only=True):
     without_obstacle_since: datetime | None = None
     """Since when this process has seen no node that cannot mount image volumes."""
     key: HoldKey | None = None
-    key_refusal: str = ""
-    """Why there is no key."""
+    key_unreadable: str = ""
+    """Why the key cannot be read, where its Secret may exist."""
     roll_out: RollOut = RollOut()
     deletions: Mapping[str, PodDeletion] = {}
     """By node."""
