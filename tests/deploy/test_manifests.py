@@ -24,7 +24,7 @@ from lading.kernel.objects import ObjectMeta
 from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.kube import PatchType
-from lading.prepull import holder
+from lading.prepull import hold_key, holder
 from lading.prepull.types import PrePullSettings
 from lading.pruning.operator import effective, objects
 from lading.pruning.operator.objects import binding_name
@@ -385,9 +385,10 @@ async def test_the_controller_creates_only_the_daemon_set_that_holds_images() ->
             await controller.create(DAEMON_SETS, other, namespace=manifests.NAMESPACE)
         with pytest.raises(kube.KubeError, match="must write only DaemonSet lading-prepull"):
             await controller.delete(DAEMON_SETS, "lading-agent", namespace=manifests.NAMESPACE)
+        (volume,) = holder_body()["spec"]["template"]["spec"]["volumes"]
         refused: tuple[Document, ...] = (
             {"hostPID": True},
-            {"volumes": [{"name": "hold", "hostPath": {"path": "/"}}]},
+            {"volumes": [{"name": volume["name"], "hostPath": {"path": "/"}}]},
             {"automountServiceAccountToken": True},
             {"securityContext": {"runAsNonRoot": False}},
         )
@@ -568,7 +569,10 @@ def roles() -> list[Document]:
 @pytest.mark.parametrize("role", roles(), ids=lambda role: role["metadata"]["name"])
 def test_no_role_reads_secrets_reaches_into_pods_or_says_everything(role: Document) -> None:
     for rule in role["rules"]:
-        assert not {"secrets", "nodes/proxy", "pods/exec"} & set(rule["resources"])
+        assert not {"nodes/proxy", "pods/exec"} & set(rule["resources"])
+        if "secrets" in rule["resources"]:
+            is_key = rule.get("resourceNames") == [hold_key.NAME] and rule["verbs"] == ["get"]
+            assert is_key or rule["verbs"] == ["create"], "only the key of pre-pull"
         words = [*rule["verbs"], *rule["apiGroups"]]
         if role["metadata"]["name"] not in PRUNER_ROLES:
             words += rule["resources"]
@@ -605,6 +609,7 @@ PRE_PULL_WRITES = {
     (manifests.NAMESPACE, "images", "delete", ""),
     (manifests.NAMESPACE, "images/status", "patch", ""),
     (manifests.NAMESPACE, "settings", "create", ""),
+    (manifests.NAMESPACE, "secrets", "create", ""),
     (manifests.NAMESPACE, "daemonsets", "create", ""),
     (manifests.NAMESPACE, "daemonsets", "patch", ""),
     (manifests.NAMESPACE, "daemonsets", "delete", ""),

@@ -13,6 +13,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.cri.client import CriClient
 from lading.adapters.kube.client import KubeClient
 from lading.kernel import references
+from lading.prepull import holder
 from lading.standalone import sample_images
 from lading.wire import calls
 from lading.wiring.registries import open_registries
@@ -98,9 +99,8 @@ class TestStandalone(PrePullScenarios):
 
         async def a_node_pulls() -> bool:
             return any(
-                pod.spec.node_name and one.image == new[SHARE]
+                pod.spec.node_name and new[SHARE] in holder.held(pod).values()
                 for pod in await prepull.pods()
-                for one in pod.spec.containers
             )
 
         await prepull.until(a_node_pulls, "a node has a new pod")

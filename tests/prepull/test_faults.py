@@ -5,9 +5,9 @@ import pytest
 
 from lading.api.core import ContainerStatus
 from lading.api.longhorn import FAILURE_CHARACTERS_MAX
-from lading.prepull import faults
-from lading.prepull.types import ImageReason
-from tests.prepull.worlds import A, pod, waiting
+from lading.prepull import faults, holder
+from lading.prepull.types import Fault, ImageReason
+from tests.prepull.worlds import HOLD_IMAGE, A, pod, waiting
 
 CONTAINERD = 'failed to pull and unpack image "r.example.com/a:1": '
 
@@ -36,6 +36,15 @@ CONTAINERD = 'failed to pull and unpack image "r.example.com/a:1": '
             f"{CONTAINERD}unexpected status: 503 Service Unavailable",
             ImageReason.REGISTRY_UNAVAILABLE,
         ),
+        (
+            "unable to pull image or OCI artifact: pull image err: manifest unknown; artifact err",
+            ImageReason.NOT_FOUND,
+        ),
+        pytest.param(
+            "pull QPS exceeded",
+            ImageReason.REGISTRY_UNAVAILABLE,
+            id="the kubelet itself pulls no faster, and goes on soon",
+        ),
     ],
 )
 def test_a_pull_that_failed(message: str, why: ImageReason) -> None:
@@ -52,6 +61,31 @@ def test_a_container_that_cannot_start(reason: str) -> None:
     found = faults.of_container(msgspec.convert(waiting(A, reason, "x"), ContainerStatus))
     assert found is not None
     assert (found.why, found.message) == (ImageReason.CANNOT_START, f"{reason}: x")
+
+
+def test_an_image_that_the_runtime_cannot_mount() -> None:
+    """The words of CRI-O 1.36 about an image without layers."""
+    message = "ImageVolumeMountFailed: mount storage: layer not known"
+    status = waiting(A, "CreateContainerError", message)
+    found = faults.of_container(msgspec.convert(status, ContainerStatus))
+    assert found is not None
+    assert found.why is ImageReason.CANNOT_START
+    assert found.message == f"CreateContainerError: {message}"
+
+
+def test_a_fault_of_lading_s_own_image_names_it() -> None:
+    name = holder.container_name(A)
+    spec = {
+        "containers": [{"name": name, "image": HOLD_IMAGE}],
+        "volumes": [{"name": name, "image": {"reference": A}}],
+    }
+    own = f'failed to pull and unpack image "{HOLD_IMAGE}": not found'
+    held = pod("pod", waiting(A, "ErrImagePull", own), spec=spec)
+    fault = Fault(why=ImageReason.NOT_FOUND, message=own)
+    found = faults.with_own_image(fault, held, name)
+    assert found.message == f"Lading's own image {HOLD_IMAGE}: {own}"
+    of_held = Fault(why=ImageReason.NOT_FOUND, message=f'"{A}": not found')
+    assert faults.with_own_image(of_held, held, name) == of_held
 
 
 @pytest.mark.parametrize("reason", ["ContainerCreating", "PodInitializing"])

@@ -12,9 +12,9 @@ import yaml
 
 from lading.kernel.values import replace
 from lading.prepull import holder
+from lading.prepull.hold_key import HoldKey
+from lading.prepull.holding import HoldingWay
 from lading.prepull.types import (
-    HoldingWay,
-    HoldKey,
     ObservedPrePull,
     PrePullSettings,
     Toleration,

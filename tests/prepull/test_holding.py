@@ -1,14 +1,14 @@
 """In which way images are held, by what the worker nodes can do."""
 
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from lading.api.core import NodeSystemInfo
 from lading.prepull import holding
-from lading.prepull.types import HoldingWay, ObservedPrePull, RollOut
-from tests.prepull.worlds import NAMESPACE, NOW
+from lading.prepull.holding import Holding, HoldingWay
+from tests.prepull.worlds import NOW
 
 HOUR = timedelta(hours=1)
 
@@ -58,15 +58,27 @@ def test_a_node_that_cannot_and_why(kubelet: str, runtime: str, why: str) -> Non
     assert obstacle(kubelet, runtime) == why
 
 
-def decide(found: HoldingWay | None = None, *, hours: float = 0, **observed: Any) -> Any:
-    seen = ObservedPrePull(namespace=NAMESPACE, without_obstacle_since=NOW, **observed)
-    return holding.decide(seen, found, NOW + hours * HOUR, HOUR)
+def decide(
+    found: HoldingWay | None = None,
+    *,
+    hours: float = 0,
+    refusal: str = "",
+    obstacles: Mapping[str, str] | None = None,
+) -> Holding:
+    return holding.decide(
+        found,
+        refusal=refusal,
+        obstacles=obstacles or {},
+        without_obstacle_since=NOW,
+        now=NOW + hours * HOUR,
+        settle=HOUR,
+    )
 
 
 @pytest.mark.parametrize("found", [None, *HoldingWay])
 def test_one_old_node_decides_for_all_at_once(found: HoldingWay | None) -> None:
     old = {"node-3": "containerd 1.7.35; image volumes need 2.1"}
-    made = decide(found, roll_out=RollOut(obstacles=old))
+    made = decide(found, obstacles=old)
     assert made.way is HoldingWay.CONTAINERS
     assert made.message == (
         "Images are held by containers: node-3 has containerd 1.7.35; image volumes need 2.1."
@@ -74,7 +86,7 @@ def test_one_old_node_decides_for_all_at_once(found: HoldingWay | None) -> None:
 
 
 def test_the_first_of_several_old_nodes_is_named() -> None:
-    made = decide(roll_out=RollOut(obstacles={"b": "x", "a": "kubelet v1.30.0", "c": "y"}))
+    made = decide(obstacles={"b": "x", "a": "kubelet v1.30.0", "c": "y"})
     assert made.message.endswith(": a has kubelet v1.30.0. 2 more nodes are too old.")
 
 
@@ -93,6 +105,6 @@ def test_old_nodes_that_come_and_go_do_not_change_the_daemon_set_each_time() -> 
 
 
 def test_an_api_server_that_does_not_accept_image_volumes_decides() -> None:
-    made = decide(volumes_refusal="the API server drops image volumes.")
+    made = decide(refusal="the API server drops image volumes.")
     assert made.way is HoldingWay.CONTAINERS
     assert made.message == "Images are held by containers: the API server drops image volumes."

@@ -6,11 +6,13 @@ from typing import Any
 
 import msgspec
 
+from lading.api.core import NodeStatus, NodeSystemInfo
+from lading.kernel.values import replace
 from lading.prepull import holder, nodes
 from lading.prepull.nodes import ExpectedDaemonSet
 from lading.prepull.presence import ImageList
 from lading.prepull.types import Fault, ImageReason, NodeRecord, PrePullSettings
-from tests.prepull.worlds import NOW, A, B, expected, node, pod, running, waiting
+from tests.prepull.worlds import HOLD_IMAGE, NOW, A, B, expected, node, pod, running, waiting
 
 NAME_A, NAME_B = holder.container_name(A), holder.container_name(B)
 AWAY = "dial tcp: connection refused"
@@ -208,6 +210,39 @@ def test_without_an_agent_the_list_of_the_kubelet_counts() -> None:
     found = record(holder_pod(), listed=listing("x:1"))
     assert (found.held, found.lost is not None) == (frozenset(), True)
     assert record(holder_pod(), listed=listing(A)).held == {NAME_A}
+
+
+def volume_pod(url: str) -> Any:
+    """It holds the image as a volume, so its container has Lading's own image."""
+    name = holder.container_name(url)
+    spec = {
+        "containers": [{"name": name, "image": HOLD_IMAGE}],
+        "volumes": [{"name": name, "image": {"reference": url}}],
+    }
+    started = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+    return pod("a", {**running(url), "image": HOLD_IMAGE, "state": started}, ready=True, spec=spec)
+
+
+def test_an_image_volume_is_held_while_the_list_of_the_kubelet_has_its_image() -> None:
+    assert record(volume_pod(A), listed=listing(A)).held == {NAME_A}
+    assert record(volume_pod(A), listed=listing(HOLD_IMAGE)).held == frozenset()
+    short = "busybox"
+    held = record(volume_pod(short), listed=listing("quay.example.com/busybox:latest")).held
+    assert held == {holder.container_name(short)}, "the list cannot prove that it is gone"
+
+
+def test_a_ready_container_that_lost_its_image_volume_holds_nothing() -> None:
+    lost = pod("a", {**running(A), "image": HOLD_IMAGE}, ready=True)
+    assert record(lost).held == frozenset()
+
+
+def test_the_versions_of_a_node_decide_whether_it_can_mount_image_volumes() -> None:
+    assert record().obstacle == ""
+    info = NodeSystemInfo(
+        kubelet_version="v1.36.3", container_runtime_version="containerd://1.7.35"
+    )
+    old = replace(node(), status=NodeStatus(node_info=info))
+    assert record(of=old).obstacle == "containerd 1.7.35; image volumes need 2.1"
 
 
 def test_with_an_agent_the_list_of_the_kubelet_does_not_count() -> None:

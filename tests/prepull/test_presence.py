@@ -48,6 +48,12 @@ def test_what_proves_nothing(found: presence.ImageList) -> None:
     assert not found.lacks((A,), since=NOW)
 
 
+def test_an_image_volume_is_listed_under_its_own_name_only() -> None:
+    """The status of its container is about Lading's own image."""
+    assert presence.names(A, None) == (A,)
+    assert presence.names("busybox", None) == (), "a runtime may have it from any registry"
+
+
 def test_an_image_is_listed_under_any_of_its_names() -> None:
     status = ContainerStatus(name="c", image="mirror.example.com/b:1", image_id="b@sha256:1")
     found = presence.names("busybox", status)

@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from lading.api.core import SECRETS
 from lading.ports import kube
-from lading.prepull.types import HOLD_KEY_NAME
+from lading.prepull import hold_key
 from tests.deploy.manifests import NAMESPACE
 from tests.real import prepull_world
 from tests.real.bed import cluster as cluster_bed
@@ -32,7 +32,7 @@ async def world(
 
 async def has_key(world: World) -> bool:
     try:
-        await world.kube.get(SECRETS, HOLD_KEY_NAME, namespace=NAMESPACE)
+        await world.kube.get(SECRETS, hold_key.NAME, namespace=NAMESPACE)
     except kube.NotFound:
         return False
     return True
@@ -79,17 +79,21 @@ class TestOnCriO:
         """CRI-O does not mount an image without layers, and says so."""
         await world.start({})
         urls = {name: await world.push(name, "1") for name in ("a", "b")} | world.push_unusual()
-        for name, url in urls.items():
+        faulty = {"nothing": urls.pop("nothing"), "absent": f"{world.registry_host}/absent:1"}
+        for name, url in (urls | faulty).items():
             await world.make_image(name, url)
-        await world.until_states({**dict.fromkeys(urls, "deployed"), "nothing": "error"})
-        (failure,) = (await world.images())["nothing"].status.failures
+        states = dict.fromkeys(urls, "deployed") | dict.fromkeys(faulty, "error")
+        await world.until_states(states)
+        found = await world.images()
+        (failure,) = found["nothing"].status.failures
         assert failure.reason == "CannotStart"
         assert "ImageVolumeMountFailed" in failure.message
+        (failure,) = found["absent"].status.failures
+        assert failure.reason == "ImageNotFound"
         assert await world.way() == ("True", "Images are held as image volumes.")
         assert not await has_key(world)
-        del urls["nothing"]
         await world.check_programs(urls.values())
-        for name in (*urls, "nothing"):
+        for name in (*urls, *faulty):
             await world.delete_image(name)
 
     async def test_neither_a_person_nor_the_kubelet_can_remove_a_held_image(

@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 
 from lading.api.apps import DAEMON_SETS, DaemonSet
-from lading.api.core import NODES, PODS, Node, Pod, Secret
+from lading.api.core import NODES, PODS, Node, Pod
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, Image, Setting
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan, earliest
-from lading.kernel.values import replace
 from lading.loop import event_series, pipeline
 from lading.loop.controller import Controller, own_key
 from lading.loop.event_series import Severity
@@ -23,6 +22,7 @@ from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
 from lading.prepull import apply, holder, observe, plan, rules
 from lading.prepull.fleet import HolderFleet
+from lading.prepull.holding_facts import HoldingFacts
 from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.metrics import PrePullMetrics
 from lading.prepull.nodes import ExpectedDaemonSet
@@ -30,14 +30,10 @@ from lading.prepull.periods import PrePullPeriods
 from lading.prepull.types import (
     Action,
     CreateDaemonSet,
-    CreateHoldKey,
     CreateSetting,
     DeleteDaemonSet,
     DeletePod,
     Fault,
-    Holding,
-    HoldingWay,
-    HoldKey,
     ObservedImage,
     ObservedPrePull,
     PodDeletion,
@@ -113,12 +109,7 @@ class HolderReconciler:
         self._setting_refused_at: datetime | None = None
         self._refusal = ""
         self._hold_image = ""
-        self._holding = Holding()
-        self._key: HoldKey | None = None
-        self._key_unreadable = ""
-        self._key_refused = ""
-        self._volumes_refusal = ""
-        self._without_obstacle_since: datetime | None = None
+        self._holding = HoldingFacts(kube, settings, namespace)
         self._is_observed = False
         self._answered: Mapping[str, Any] | None = None
         self._changed_since: datetime | None = None
@@ -143,36 +134,13 @@ class HolderReconciler:
         hold_image = self._hold_image
         if not self._hold_image:
             self._hold_image = await observe.hold_image(self._kube, self._settings, self._namespace)
-        facts = (self._holding, self._key_unreadable)
-        observed = await self._with_holding(self.observed())
-        changed = hold_image != self._hold_image or facts != (self._holding, self._key_unreadable)
+        holding = self._holding.reported
+        observed = await self._holding.observe(self.observed(), self._clock.now())
+        changed = hold_image != self._hold_image or holding != self._holding.reported
         if not self._is_observed or changed:
             self._is_observed = True
             self._facts_changed()
         return observed
-
-    async def _with_holding(self, observed: ObservedPrePull) -> ObservedPrePull:
-        now = self._clock.now()
-        if observed.roll_out.obstacles:
-            self._without_obstacle_since = None
-        elif self._without_obstacle_since is None:
-            self._without_obstacle_since = now
-        observed = replace(observed, without_obstacle_since=self._without_obstacle_since)
-        self._holding = plan.holding_of(observed, self._settings, now)
-        await self._read_key(observed)
-        return replace(observed, key=self._key, key_unreadable=self._key_unreadable)
-
-    async def _read_key(self, observed: ObservedPrePull) -> None:
-        """Only where it is needed and not known."""
-        self._key_unreadable = ""
-        is_on = plan.enablement(observed, self._settings).is_on and bool(observed.images)
-        if self._holding.way is not HoldingWay.CONTAINERS or self._key is not None or not is_on:
-            self._key_refused = ""
-            return
-        try:
-            self._key = await observe.hold_key(self._kube, self._namespace)
-        except (kube.Forbidden, observe.BadHoldKey) as error:
-            self._key_unreadable = str(error)
 
     def observed(self) -> ObservedPrePull:
         """From the caches and what this process knows."""
@@ -187,7 +155,6 @@ class HolderReconciler:
             changed_at=self._changed_at,
             hold_image=self._hold_image,
             gate_is_on=self._gate_is_on,
-            volumes_refusal=self._volumes_refusal,
             roll_out=self._fleet.roll_out(),
             deletions=dict(self._deletions),
         )
@@ -225,10 +192,10 @@ class HolderReconciler:
             with pipeline.precondition(type(action).__name__):
                 written = await apply.apply(action, self._kube)
         except (kube.Forbidden, kube.Invalid) as error:
-            if isinstance(action, CreateDaemonSet | ReplaceDaemonSet):
-                self._refused(action, str(error))
-            if isinstance(action, CreateHoldKey):
-                self._key_refused = str(error)
+            is_about_holding = self._holding.refused(action, str(error))
+            if isinstance(action, CreateDaemonSet | ReplaceDaemonSet) and not is_about_holding:
+                self._refuse(str(error))
+            if is_about_holding:
                 self._facts_changed()
             raise
         self._applied(action, written)
@@ -245,14 +212,14 @@ class HolderReconciler:
         return ObservedImage(
             image=image,
             enablement=enabled,
-            holding=self._holding,
+            holding=self._holding.holding,
             container=container,
             problem=problem
             or plan.daemon_set_problem(
                 observed.daemon_set,
                 self._hold_image,
                 self._refusal,
-                self._key_unreadable or self._key_refused,
+                self._holding.key_problem,
                 self._namespace,
             ),
             nodes=self._fleet.records,
@@ -325,25 +292,16 @@ class HolderReconciler:
             )
         )
 
-    def _refused(self, action: CreateDaemonSet | ReplaceDaemonSet, message: str) -> None:
-        """An API server before 1.31 does not know image volumes."""
-        if holder.keeps_image_volumes(action.body["spec"]) and ".volumes[" in message:
-            self._volumes_refusal = f"the API server refuses image volumes: {message}"
-        else:
-            self._refuse(message)
-
     def _refuse(self, message: str) -> None:
         if message != self._refusal:
             self._refusal = message
             self._facts_changed()
 
     def _applied(self, action: Action, written: object) -> None:
+        self._holding.applied(action, written)
         if isinstance(action, CreateDaemonSet | ReplaceDaemonSet):
             self._refuse("")
             self._answered = written.spec if isinstance(written, DaemonSet) else None
-            self._check_volumes(action, written)
-        if isinstance(written, Secret):
-            self._key = observe.key_of(written)
         if isinstance(action, DeleteDaemonSet):
             self._answered = None
         if isinstance(written, DaemonSet):
@@ -354,15 +312,6 @@ class HolderReconciler:
             self._fleet.release(action.uid, action.node)
         if isinstance(action, DeletePod):
             self._deleted(action)
-
-    def _check_volumes(self, action: CreateDaemonSet | ReplaceDaemonSet, written: object) -> None:
-        """An API server with the feature gate off drops them, and reports nothing."""
-        is_kept = not isinstance(written, DaemonSet) or holder.keeps_image_volumes(written.spec)
-        if holder.keeps_image_volumes(action.body["spec"]) and not is_kept:
-            self._volumes_refusal = (
-                "the API server drops image volumes. Turn on its feature gate ImageVolume, and"
-                " restart the controller."
-            )
 
     def _deleted(self, action: DeletePod) -> None:
         now = self._clock.now()

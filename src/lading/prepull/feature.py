@@ -11,8 +11,9 @@ from lading.api.longhorn import IMAGE, IMAGES, SETTING, SETTINGS
 from lading.api.rbac import NAMESPACE, Right
 from lading.loop.feature import AgentContext, Context, Feature, Kind, Part, Work
 from lading.pinned_images.node.types import PinSettings
+from lading.prepull import hold_key
 from lading.prepull.gate import PRE_PULL
-from lading.prepull.types import HOLD_KEY_NAME, PrePullSettings
+from lading.prepull.types import PrePullSettings
 
 _OWN = (NAMESPACE,)
 
@@ -132,7 +133,7 @@ FEATURE = Feature(
                     SECRETS.group,
                     "secrets",
                     verbs=("get",),
-                    names=(HOLD_KEY_NAME,),
+                    names=(hold_key.NAME,),
                     why="The key of the folder where images are held by containers, on nodes that "
                     "cannot mount image volumes.",
                 ),

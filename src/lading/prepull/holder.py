@@ -16,12 +16,12 @@ from lading.api.apps import DAEMON_SETS
 from lading.api.core import Pod
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.api.longhorn import IMAGES, Image
+from lading.prepull.hold_key import HoldKey
+from lading.prepull.holding import HoldingWay
 from lading.prepull.types import (
     HOLDER_LABEL,
     HOLDER_LABEL_VALUE,
     HOLDER_NAME,
-    HoldingWay,
-    HoldKey,
     PrePullSettings,
     Toleration,
 )

@@ -5,11 +5,14 @@ DaemonSet for all nodes: one node that cannot mount image volumes decides for ev
 """
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
 
 from lading.api.core import NodeSystemInfo
 from lading.kernel import conditions
-from lading.prepull.types import Holding, HoldingWay, ObservedPrePull
 
 KUBELET_MIN = (1, 35)
 """From here on the feature gate ImageVolume is on by default; 1.36 locks it."""
@@ -18,6 +21,22 @@ RUNTIME_MIN = {"containerd": (2, 1), "cri-o": (1, 31), "lading": (0, 0)}
 _SHOWN = {"containerd": "containerd", "cri-o": "CRI-O", "lading": "lading"}
 _NEEDED = "image volumes need containerd 2.1 or CRI-O 1.31"
 _NUMBERS = re.compile(r"v?(?P<major>\d+)\.(?P<minor>\d+)")
+
+
+class HoldingWay(StrEnum):
+    """How images are held; the reason of condition HeldAsImageVolume."""
+
+    IMAGE_VOLUMES = "ImageVolumes"
+    """A container of Lading's own image mounts the image; nothing of the image runs."""
+    CONTAINERS = "Containers"
+    """A container of the image itself runs a program of Lading that waits."""
+
+
+class Holding(msgspec.Struct, frozen=True, kw_only=True):
+    way: HoldingWay = HoldingWay.IMAGE_VOLUMES
+    message: str = ""
+    """One sentence for users."""
+    recheck_at: datetime | None = None
 
 
 def obstacle(info: NodeSystemInfo) -> str:
@@ -43,22 +62,27 @@ def _numbers(version: str) -> tuple[int, int]:
 
 
 def decide(
-    observed: ObservedPrePull, found: HoldingWay | None, now: datetime, settle: timedelta
+    found: HoldingWay | None,
+    *,
+    refusal: str,
+    obstacles: Mapping[str, str],
+    without_obstacle_since: datetime | None,
+    now: datetime,
+    settle: timedelta,
 ) -> Holding:
-    """`found` is the way of the DaemonSet that exists, as this version or a later one wrote it.
+    """`found` is the way of the DaemonSet that exists, `refusal` the word of the API server.
 
     The way to containers is taken at once, because the old node cannot hold anything otherwise.
     The way back waits until no old node has been seen for a while.
     """
-    if observed.volumes_refusal:
-        return _by_containers(observed.volumes_refusal)
-    if obstacles := observed.roll_out.obstacles:
+    if refusal:
+        return _by_containers(refusal)
+    if obstacles:
         name = min(obstacles)
         others = f" {len(obstacles) - 1} more nodes are too old." if len(obstacles) > 1 else ""
         return _by_containers(f"{name} has {obstacles[name]}.{others}")
-    since = observed.without_obstacle_since
-    if found is HoldingWay.CONTAINERS and since is not None and now < since + settle:
-        until = since + settle
+    until = without_obstacle_since and without_obstacle_since + settle
+    if found is HoldingWay.CONTAINERS and until is not None and now < until:
         why = f"until {conditions.timestamp(until)}, because an older node may come back."
         return Holding(
             way=HoldingWay.CONTAINERS,

@@ -1,35 +1,22 @@
 """Reads what no cache has: Lading's own image, the key, and events about pods and secrets."""
 
-import base64
-import binascii
 import re
 from collections.abc import Sequence
 
-from lading.api.core import PODS, SECRETS, Secret
+from lading.api.core import PODS, SECRETS
 from lading.api.events import EVENTS
 from lading.kernel import texts
 from lading.ports import kube
 from lading.ports.kube import Kube, Selection
-from lading.prepull import faults, holder
-from lading.prepull.types import (
-    HOLD_KEY_NAME,
-    Fault,
-    HoldKey,
-    ImageReason,
-    PrePullSettings,
-)
+from lading.prepull import faults, hold_key, holder
+from lading.prepull.hold_key import HoldKey
+from lading.prepull.types import Fault, ImageReason, PrePullSettings
 
 OWN_CONTAINER = "controller"
-KEY_FIELD = "key"
-KEY_BYTES = 32
 _FAILED_CREATE = f"regarding.kind=DaemonSet,regarding.name={holder.NAME},reason=FailedCreate"
 _MISSING_SECRET = "regarding.kind=Pod,reason=FailedToRetrieveImagePullSecret"
 _SECRET_NAMES = re.compile(r"\((?P<names>[^)]*)\)")
 _EVENTS_MAX = 20
-
-
-class BadHoldKey(Exception):
-    """The Secret has no key, and Lading did not write it."""
 
 
 async def hold_image(api: Kube, settings: PrePullSettings, namespace: str) -> str:
@@ -44,26 +31,13 @@ async def hold_image(api: Kube, settings: PrePullSettings, namespace: str) -> st
     return images.get(OWN_CONTAINER) or next(iter(images.values()), "")
 
 
-async def hold_key(api: Kube, namespace: str) -> HoldKey | None:
+async def key_of_installation(api: Kube, namespace: str) -> HoldKey | None:
     """None where there is no such Secret. Raises BadHoldKey."""
     try:
-        secret = await api.get(SECRETS, HOLD_KEY_NAME, namespace=namespace)
+        secret = await api.get(SECRETS, hold_key.NAME, namespace=namespace)
     except kube.NotFound:
         return None
-    return key_of(secret)
-
-
-def key_of(secret: Secret) -> HoldKey:
-    try:
-        value = base64.b64decode(secret.data.get(KEY_FIELD, ""), validate=True)
-    except binascii.Error:
-        value = b""
-    if len(value) < KEY_BYTES:
-        raise BadHoldKey(
-            f"data.{KEY_FIELD}: expected {KEY_BYTES} bytes. Delete the Secret; the controller"
-            " creates it again."
-        )
-    return HoldKey(value)
+    return hold_key.of_secret(secret)
 
 
 async def creation_failure(api: Kube, namespace: str) -> Fault | None:

@@ -12,10 +12,10 @@ from lading.api.apps import DaemonSet
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan, earliest
-from lading.prepull import holder, holding, rules
+from lading.prepull import hold_key, holder, holding, rules
+from lading.prepull.holding import Holding, HoldingWay
 from lading.prepull.rules import Cargo
 from lading.prepull.types import (
-    HOLD_KEY_NAME,
     Action,
     CreateDaemonSet,
     CreateHoldKey,
@@ -26,8 +26,6 @@ from lading.prepull.types import (
     DeletePod,
     EnabledBy,
     Enablement,
-    Holding,
-    HoldingWay,
     ImageReason,
     ObservedPrePull,
     PrePullProblem,
@@ -63,7 +61,14 @@ def plan(observed: ObservedPrePull, settings: PrePullSettings, now: datetime) ->
 def holding_of(observed: ObservedPrePull, settings: PrePullSettings, now: datetime) -> Holding:
     found = observed.daemon_set
     way = holder.way_of(found.spec) if found is not None and is_ours(found) else None
-    return holding.decide(observed, way, now, settings.periods.holding_settle)
+    return holding.decide(
+        way,
+        refusal=observed.volumes_refusal,
+        obstacles=observed.roll_out.obstacles,
+        without_obstacle_since=observed.without_obstacle_since,
+        now=now,
+        settle=settings.periods.holding_settle,
+    )
 
 
 def enablement(observed: ObservedPrePull, settings: PrePullSettings) -> Enablement:
@@ -97,7 +102,7 @@ def daemon_set_problem(
         )
         return PrePullProblem(why=ImageReason.HOLD_IMAGE_UNKNOWN, message=message)
     if key_refusal:
-        message = f"Secret {namespace}/{HOLD_KEY_NAME}: {key_refusal}"
+        message = f"Secret {namespace}/{hold_key.NAME}: {key_refusal}"
         return PrePullProblem(why=ImageReason.HOLD_KEY_UNKNOWN, message=message)
     if refusal:
         message = f"The API server refuses DaemonSet {namespace}/{holder.NAME}: {refusal}"

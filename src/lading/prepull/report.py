@@ -16,12 +16,12 @@ from lading.kernel import conditions, planning
 from lading.kernel.conditions import Condition, Truth
 from lading.kernel.planning import Plan, earliest
 from lading.prepull import nodes
+from lading.prepull.holding import HoldingWay
 from lading.prepull.periods import PrePullPeriods
 from lading.prepull.rules import DEPLOYED, HELD_AS_IMAGE_VOLUME, PRE_PULL_ENABLED
 from lading.prepull.types import (
     Enablement,
     Fault,
-    HoldingWay,
     ImageReason,
     ObservedImage,
     RecordImageEvent,

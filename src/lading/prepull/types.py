@@ -11,14 +11,13 @@ from lading.api.apps import DaemonSet
 from lading.api.longhorn import Image, ImageState, ImageStatus, Setting
 from lading.kernel.objects import Key
 from lading.kernel.pacing import Writes
-from lading.kernel.values import Redacted
+from lading.prepull.hold_key import HoldKey
+from lading.prepull.holding import Holding
 from lading.prepull.periods import PrePullPeriods
 
 FIELD_MANAGER = "lading-prepull"
 HOLDER_NAME = "lading-prepull"
 """Of the DaemonSet."""
-HOLD_KEY_NAME = "lading-prepull-key"
-"""Of the Secret with the key, which exists where containers of the images hold them."""
 HOLDER_LABEL = "lading.dev/component"
 HOLDER_LABEL_VALUE = "prepull-holder"
 LIST_LABEL = "lading.dev/prepull-list"
@@ -163,28 +162,6 @@ class EnabledBy(StrEnum):
     """The API server refuses the Setting; `--prepull-default` decides."""
     SETTING_INVALID = "SettingInvalid"
     """The value is neither `true` nor `false`; nothing changes."""
-
-
-class HoldingWay(StrEnum):
-    """How images are held; the reason of condition HeldAsImageVolume."""
-
-    IMAGE_VOLUMES = "ImageVolumes"
-    """A container of Lading's own image mounts the image; nothing of the image runs."""
-    CONTAINERS = "Containers"
-    """A container of the image itself runs a program of Lading that waits."""
-
-
-class Holding(msgspec.Struct, frozen=True, kw_only=True):
-    way: HoldingWay = HoldingWay.IMAGE_VOLUMES
-    message: str = ""
-    """One sentence for users."""
-    recheck_at: datetime | None = None
-
-
-class HoldKey(Redacted, frozen=True):
-    """From it comes the folder of the program that waits, which no image author can know."""
-
-    value: bytes
 
 
 class Enablement(msgspec.Struct, frozen=True, kw_only=True):
