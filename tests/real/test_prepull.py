@@ -39,8 +39,11 @@ async def world(
         yield made
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
+@pytest_asyncio.fixture(loop_scope="session")
 async def prepull(world: World) -> World:
+    """Another test may have stopped the controller."""
+    if not world.cluster.controller.is_running:
+        await world.start({})
     return world
 
 
