@@ -249,6 +249,6 @@ async def opened(bed: cluster_bed.Cluster, folder: Path) -> AsyncIterator[World]
     image = images.image(files={holder.HOLD_PROGRAM.lstrip("/"): program})
     hold_image = images.push(image, host=bed.registry.host, repository="lading", tag="hold")
     async with under_test.on_cluster(bed, folder) as cluster:
-        made = World(cluster=cluster, bed=bed, hold_image=hold_image, hold=program)
-        await made.start({})
-        yield made
+        world = World(cluster=cluster, bed=bed, hold_image=hold_image, hold=program)
+        await world.start({})
+        yield world
