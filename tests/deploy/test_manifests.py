@@ -24,8 +24,8 @@ from lading.kernel.objects import ObjectMeta
 from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.kube import PatchType
-from lading.prepull import hold_key, holder
-from lading.prepull.types import PrePullSettings
+from lading.prepull import holder
+from lading.prepull.types import HOLD_KEY_NAME, PrePullSettings
 from lading.pruning.operator import effective, objects
 from lading.pruning.operator.objects import binding_name
 from lading.pruning.operator.types import (
@@ -571,7 +571,7 @@ def test_no_role_reads_secrets_reaches_into_pods_or_says_everything(role: Docume
     for rule in role["rules"]:
         assert not {"nodes/proxy", "pods/exec"} & set(rule["resources"])
         if "secrets" in rule["resources"]:
-            is_key = rule.get("resourceNames") == [hold_key.NAME] and rule["verbs"] == ["get"]
+            is_key = rule.get("resourceNames") == [HOLD_KEY_NAME] and rule["verbs"] == ["get"]
             assert is_key or rule["verbs"] == ["create"], "only the key of pre-pull"
         words = [*rule["verbs"], *rule["apiGroups"]]
         if role["metadata"]["name"] not in PRUNER_ROLES:

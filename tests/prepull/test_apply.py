@@ -11,6 +11,7 @@ from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, ImageStatus
 from lading.kernel.objects import Key
 from lading.ports import kube
 from lading.prepull import apply, holder
+from lading.prepull.report import WriteImageStatus
 from lading.prepull.types import (
     FIELD_MANAGER,
     Action,
@@ -24,7 +25,6 @@ from lading.prepull.types import (
     PrePullSettings,
     RemoveGate,
     ReplaceDaemonSet,
-    WriteImageStatus,
 )
 from tests.conformance.kube.api import resource
 from tests.prepull.clusters import PrePullCluster, opened

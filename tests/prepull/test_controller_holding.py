@@ -15,9 +15,10 @@ from lading.api.core import SECRETS, Secret
 from lading.kernel import conditions
 from lading.kernel.values import replace
 from lading.ports import kube
-from lading.prepull import hold_key, holder
+from lading.prepull import holder
 from lading.prepull.holding import HoldingWay
 from lading.prepull.rules import HELD_AS_IMAGE_VOLUME
+from lading.prepull.types import HOLD_KEY_NAME
 from tests.prepull.clusters import (
     CLOCK,
     PERIODS,
@@ -42,7 +43,7 @@ async def cluster() -> AsyncIterator[PrePullCluster]:
 
 async def key_of(cluster: PrePullCluster) -> Secret | None:
     try:
-        return await cluster.kube.get(SECRETS, hold_key.NAME, namespace=NAMESPACE)
+        return await cluster.kube.get(SECRETS, HOLD_KEY_NAME, namespace=NAMESPACE)
     except kube.NotFound:
         return None
 
@@ -237,7 +238,7 @@ async def test_a_key_that_cannot_be_created_is_reported_and_tried_again(
 async def test_a_secret_without_a_key_is_reported_and_left_alone(
     cluster: PrePullCluster, data: dict[str, str]
 ) -> None:
-    await cluster.create(SECRETS, hold_key.NAME, type="Opaque", data=data)
+    await cluster.create(SECRETS, HOLD_KEY_NAME, type="Opaque", data=data)
     await cluster.make_node("node-a")
     await cluster.set_versions("node-a", **OLD)
     await cluster.make_image("a", A)

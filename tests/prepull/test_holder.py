@@ -15,6 +15,7 @@ from lading.prepull import holder
 from lading.prepull.hold_key import HoldKey
 from lading.prepull.holding import HoldingWay
 from lading.prepull.types import (
+    HOLD_PROGRAM,
     ObservedPrePull,
     PrePullSettings,
     Toleration,
@@ -105,7 +106,7 @@ def test_an_image_volume_runs_only_the_program_of_lading_s_own_image() -> None:
     assert "initContainers" not in pod
     volumes = {one["name"]: one["image"] for one in pod["volumes"]}
     for container, url in zip(pod["containers"], (A, B), strict=True):
-        assert (container["image"], container["command"]) == (HOLD_IMAGE, [holder.HOLD_PROGRAM])
+        assert (container["image"], container["command"]) == (HOLD_IMAGE, [HOLD_PROGRAM])
         (mount,) = container["volumeMounts"]
         assert mount["readOnly"] is True
         assert volumes[mount["name"]] == {"reference": url, "pullPolicy": "IfNotPresent"}
@@ -117,7 +118,7 @@ def test_containers_of_the_images_wait_with_the_copied_program_and_need_no_shell
     assert (init["name"], init["image"]) == ("copy-hold", HOLD_IMAGE)
     (mount,) = init["volumeMounts"]
     program = f"{mount['mountPath']}/hold"
-    assert init["command"] == [holder.HOLD_PROGRAM, program]
+    assert init["command"] == [HOLD_PROGRAM, program]
     for container, url in zip(pod["containers"], (A, B), strict=True):
         assert (container["image"], container["command"]) == (url, [program])
         assert container["volumeMounts"] == [{**mount, "readOnly": True}]

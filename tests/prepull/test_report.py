@@ -11,16 +11,14 @@ from lading.kernel import conditions
 from lading.kernel.planning import Plan
 from lading.kernel.values import replace
 from lading.prepull import report
+from lading.prepull.report import ObservedImage, RecordImageEvent, WriteImageStatus
 from lading.prepull.types import (
     EnabledBy,
     Enablement,
     Fault,
     ImageReason,
     NodeRecord,
-    ObservedImage,
     PrePullProblem,
-    RecordImageEvent,
-    WriteImageStatus,
 )
 from tests.prepull.worlds import NOW, image
 

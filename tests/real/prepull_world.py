@@ -16,7 +16,7 @@ from lading.api.core import Pod
 from lading.ports.cri import ImageSpec
 from lading.prepull import holder
 from lading.prepull.rules import HELD_AS_IMAGE_VOLUME
-from lading.prepull.types import IMAGES_PRESENT
+from lading.prepull.types import HOLD_PROGRAM, IMAGES_PRESENT
 from release.oci import CONFIG_TYPE, MANIFEST_TYPE, Image, architecture, digest_of
 from tests.deploy import hold_program
 from tests.deploy.manifests import NAMESPACE
@@ -246,7 +246,7 @@ def bed_with_a_small_disk(**runtime: str) -> Iterator[cluster_bed.Cluster]:
 async def opened(bed: cluster_bed.Cluster, folder: Path) -> AsyncIterator[World]:
     with tempfile.TemporaryDirectory() as made:
         program = hold_program.compiled(Path(made)).read_bytes()
-    image = images.image(files={holder.HOLD_PROGRAM.lstrip("/"): program})
+    image = images.image(files={HOLD_PROGRAM.lstrip("/"): program})
     hold_image = images.push(image, host=bed.registry.host, repository="lading", tag="hold")
     async with under_test.on_cluster(bed, folder) as cluster:
         world = World(cluster=cluster, bed=bed, hold_image=hold_image, hold=program)

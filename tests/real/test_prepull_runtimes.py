@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from lading.api.core import SECRETS
 from lading.ports import kube
-from lading.prepull import hold_key
+from lading.prepull.types import HOLD_KEY_NAME
 from tests.deploy.manifests import NAMESPACE
 from tests.real import prepull_world
 from tests.real.bed import cluster as cluster_bed
@@ -32,7 +32,7 @@ async def world(
 
 async def has_key(world: World) -> bool:
     try:
-        await world.kube.get(SECRETS, hold_key.NAME, namespace=NAMESPACE)
+        await world.kube.get(SECRETS, HOLD_KEY_NAME, namespace=NAMESPACE)
     except kube.NotFound:
         return False
     return True

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lading.prepull import holder
+from lading.prepull.types import HOLD_PROGRAM
 from release import image
 from release.oci import Image
 
@@ -37,7 +37,7 @@ def settings(made: Image) -> dict[str, Any]:
 def test_every_user_can_read_it_and_it_names_no_folder_of_this_machine(made: Image) -> None:
     found = members(made)
     assert {"opt/lading/bin/lading", "opt/lading/numpy", "usr/local/bin/python3"} <= set(found)
-    assert holder.HOLD_PROGRAM.lstrip("/") in found
+    assert HOLD_PROGRAM.lstrip("/") in found
     for name, one in found.items():
         assert PLACES.match(name), name
         assert (one.uid, one.gid, one.mtime) == (0, 0, 0)

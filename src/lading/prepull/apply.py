@@ -1,5 +1,6 @@
 """Carries out the plans. Every write is ours to repeat, and guarded by uid or revision."""
 
+import base64
 import secrets
 from typing import Any, assert_never
 
@@ -11,8 +12,10 @@ from lading.kernel.objects import Key, Object, Resource
 from lading.ports import kube
 from lading.ports.kube import Kube, PatchType
 from lading.prepull import hold_key, holder, report
+from lading.prepull.report import WriteImageStatus
 from lading.prepull.types import (
     FIELD_MANAGER,
+    HOLD_KEY_NAME,
     LIST_LABEL,
     Action,
     CreateDaemonSet,
@@ -24,7 +27,6 @@ from lading.prepull.types import (
     DeletePod,
     RemoveGate,
     ReplaceDaemonSet,
-    WriteImageStatus,
 )
 
 
@@ -37,8 +39,7 @@ async def apply(action: Action | WriteImageStatus, api: Kube) -> Object | None:
             body = {**_body(SETTINGS, SETTING_NAME, namespace), "value": value}
             return await _create(api, SETTINGS, body, namespace)
         case CreateHoldKey(namespace=namespace):
-            drawn = hold_key.secret(secrets.token_bytes(hold_key.SIZE_BYTES), namespace)
-            return await _create(api, SECRETS, drawn, namespace)
+            return await _create(api, SECRETS, _drawn_key(namespace), namespace)
         case CreateDaemonSet(body=body):
             return await _create(api, DAEMON_SETS, dict(body), body["metadata"]["namespace"])
         case ReplaceDaemonSet():
@@ -124,6 +125,13 @@ async def _remove_gate(action: RemoveGate, api: Kube) -> Object:
         patch_type=PatchType.JSON,
         field_manager=FIELD_MANAGER,
     )
+
+
+def _drawn_key(namespace: str) -> dict[str, Any]:
+    body = _body(SECRETS, HOLD_KEY_NAME, namespace)
+    body["metadata"]["labels"] = {OWNER_LABEL: OWNER}
+    value = base64.b64encode(secrets.token_bytes(hold_key.SIZE_BYTES)).decode()
+    return {**body, "type": "Opaque", "data": {hold_key.FIELD: value}}
 
 
 def _image(action: CreateImage) -> dict[str, Any]:

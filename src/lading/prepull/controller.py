@@ -27,6 +27,7 @@ from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.metrics import PrePullMetrics
 from lading.prepull.nodes import ExpectedDaemonSet
 from lading.prepull.periods import PrePullPeriods
+from lading.prepull.report import ObservedImage
 from lading.prepull.types import (
     Action,
     CreateDaemonSet,
@@ -34,7 +35,6 @@ from lading.prepull.types import (
     DeleteDaemonSet,
     DeletePod,
     Fault,
-    ObservedImage,
     ObservedPrePull,
     PodDeletion,
     PrePullEventReason,

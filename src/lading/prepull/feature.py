@@ -11,9 +11,8 @@ from lading.api.longhorn import IMAGE, IMAGES, SETTING, SETTINGS
 from lading.api.rbac import NAMESPACE, Right
 from lading.loop.feature import AgentContext, Context, Feature, Kind, Part, Work
 from lading.pinned_images.node.types import PinSettings
-from lading.prepull import hold_key
 from lading.prepull.gate import PRE_PULL
-from lading.prepull.types import PrePullSettings
+from lading.prepull.types import HOLD_KEY_NAME, PrePullSettings
 
 _OWN = (NAMESPACE,)
 
@@ -133,7 +132,7 @@ FEATURE = Feature(
                     SECRETS.group,
                     "secrets",
                     verbs=("get",),
-                    names=(hold_key.NAME,),
+                    names=(HOLD_KEY_NAME,),
                     why="The key of the folder where images are held by containers, on nodes that "
                     "cannot mount image volumes.",
                 ),

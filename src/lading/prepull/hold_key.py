@@ -6,14 +6,11 @@ hold them. No image author can know it.
 
 import base64
 import binascii
-from typing import Any
 
-from lading.api.core import SECRETS, Secret
-from lading.api.definitions import OWNER, OWNER_LABEL
+from lading.api.core import Secret
 from lading.kernel.values import Redacted
 
-NAME = "lading-prepull-key"
-_FIELD = "key"
+FIELD = "key"
 SIZE_BYTES = 32
 
 
@@ -27,22 +24,12 @@ class HoldKey(Redacted, frozen=True):
 
 def of_secret(secret: Secret) -> HoldKey:
     try:
-        value = base64.b64decode(secret.data.get(_FIELD, ""), validate=True)
+        value = base64.b64decode(secret.data.get(FIELD, ""), validate=True)
     except binascii.Error:
         value = b""
     if len(value) < SIZE_BYTES:
         raise BadHoldKey(
-            f"data.{_FIELD}: expected {SIZE_BYTES} bytes. Delete the Secret; the controller"
+            f"data.{FIELD}: expected {SIZE_BYTES} bytes. Delete the Secret; the controller"
             " creates it again."
         )
     return HoldKey(value)
-
-
-def secret(value: bytes, namespace: str) -> dict[str, Any]:
-    return {
-        "apiVersion": SECRETS.api_version,
-        "kind": SECRETS.kind,
-        "metadata": {"name": NAME, "namespace": namespace, "labels": {OWNER_LABEL: OWNER}},
-        "type": "Opaque",
-        "data": {_FIELD: base64.b64encode(value).decode()},
-    }

@@ -19,8 +19,10 @@ from lading.api.longhorn import IMAGES, Image
 from lading.prepull.hold_key import HoldKey
 from lading.prepull.holding import HoldingWay
 from lading.prepull.types import (
+    HOLD_PROGRAM,
     HOLDER_LABEL,
     HOLDER_LABEL_VALUE,
+    HOLDER_LABELS,
     HOLDER_NAME,
     PrePullSettings,
     Toleration,
@@ -32,8 +34,6 @@ SCHEDULING_GATE = "lading.dev/prepull-wave"
 TEMPLATE_ANNOTATION = "lading.dev/prepull-template"
 """The hash of the template, on the DaemonSet and on its pods."""
 INIT_CONTAINER = "copy-hold"
-HOLD_PROGRAM = "/usr/local/bin/lading-hold"
-"""Where the program is in Lading's own image; given a path, it copies itself there."""
 HOLD_FOLDER_PREFIX = "/lading-hold-"
 CONTAINER_PREFIX = "image-"
 IMAGE_FOLDER = "/image"
@@ -49,11 +49,6 @@ _CONTAINER_SECURITY = {
     "allowPrivilegeEscalation": False,
     "readOnlyRootFilesystem": True,
     "capabilities": {"drop": ["ALL"]},
-}
-_LABELS = {
-    "app.kubernetes.io/name": "lading",
-    "app.kubernetes.io/component": "prepull",
-    HOLDER_LABEL: HOLDER_LABEL_VALUE,
 }
 
 Document = dict[str, Any]
@@ -117,12 +112,12 @@ def daemon_set(
         "metadata": {
             "name": NAME,
             "namespace": namespace,
-            "labels": {**_LABELS, OWNER_LABEL: OWNER},
+            "labels": {**HOLDER_LABELS, OWNER_LABEL: OWNER},
             "annotations": annotations,
             "ownerReferences": [_owner(one) for one in owners],
         },
         "spec": {
-            "selector": {"matchLabels": dict(_LABELS)},
+            "selector": {"matchLabels": dict(HOLDER_LABELS)},
             "minReadySeconds": 0,
             "revisionHistoryLimit": 2,
             "updateStrategy": {
@@ -151,7 +146,7 @@ def _owner(image: Image) -> Document:
 def _template(pod: Document) -> Document:
     return {
         "metadata": {
-            "labels": dict(_LABELS),
+            "labels": dict(HOLDER_LABELS),
             "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
         },
         "spec": pod,

@@ -15,7 +15,7 @@ from lading.prepull import apply, report
 from lading.prepull.controller import EVENT_ACTION, HolderReconciler, PrePullCaches
 from lading.prepull.fleet import HolderFleet
 from lading.prepull.periods import PrePullPeriods
-from lading.prepull.types import ObservedImage, RecordImageEvent, WriteImageStatus
+from lading.prepull.report import ObservedImage, RecordImageEvent, WriteImageStatus
 
 
 class ImageReconciler(ObjectReconciler[Image, ObservedImage | None]):

@@ -10,7 +10,7 @@ from lading.ports import kube
 from lading.ports.kube import Kube, Selection
 from lading.prepull import faults, hold_key, holder
 from lading.prepull.hold_key import HoldKey
-from lading.prepull.types import Fault, ImageReason, PrePullSettings
+from lading.prepull.types import HOLD_KEY_NAME, Fault, ImageReason, PrePullSettings
 
 OWN_CONTAINER = "controller"
 _FAILED_CREATE = f"regarding.kind=DaemonSet,regarding.name={holder.NAME},reason=FailedCreate"
@@ -34,7 +34,7 @@ async def hold_image(api: Kube, settings: PrePullSettings, namespace: str) -> st
 async def key_of_installation(api: Kube, namespace: str) -> HoldKey | None:
     """None where there is no such Secret. Raises BadHoldKey."""
     try:
-        secret = await api.get(SECRETS, hold_key.NAME, namespace=namespace)
+        secret = await api.get(SECRETS, HOLD_KEY_NAME, namespace=namespace)
     except kube.NotFound:
         return None
     return hold_key.of_secret(secret)

@@ -12,10 +12,11 @@ from lading.api.apps import DaemonSet
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan, earliest
-from lading.prepull import hold_key, holder, holding, rules
+from lading.prepull import holder, holding, rules
 from lading.prepull.holding import Holding, HoldingWay
 from lading.prepull.rules import Cargo
 from lading.prepull.types import (
+    HOLD_KEY_NAME,
     Action,
     CreateDaemonSet,
     CreateHoldKey,
@@ -102,7 +103,7 @@ def daemon_set_problem(
         )
         return PrePullProblem(why=ImageReason.HOLD_IMAGE_UNKNOWN, message=message)
     if key_refusal:
-        message = f"Secret {namespace}/{hold_key.NAME}: {key_refusal}"
+        message = f"Secret {namespace}/{HOLD_KEY_NAME}: {key_refusal}"
         return PrePullProblem(why=ImageReason.HOLD_KEY_UNKNOWN, message=message)
     if refusal:
         message = f"The API server refuses DaemonSet {namespace}/{holder.NAME}: {refusal}"

@@ -6,26 +6,27 @@ about that, or images are held in another way.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 import msgspec
 
-from lading.api.longhorn import FAILURES_MAX, ImageFailure, ImageState, ImageStatus
+from lading.api.longhorn import FAILURES_MAX, Image, ImageFailure, ImageState, ImageStatus
 from lading.kernel import conditions, planning
 from lading.kernel.conditions import Condition, Truth
+from lading.kernel.objects import Key
+from lading.kernel.pacing import Writes
 from lading.kernel.planning import Plan, earliest
 from lading.prepull import nodes
-from lading.prepull.holding import HoldingWay
+from lading.prepull.holding import Holding, HoldingWay
 from lading.prepull.periods import PrePullPeriods
 from lading.prepull.rules import DEPLOYED, HELD_AS_IMAGE_VOLUME, PRE_PULL_ENABLED
 from lading.prepull.types import (
     Enablement,
     Fault,
     ImageReason,
-    ObservedImage,
-    RecordImageEvent,
-    WriteImageStatus,
+    NodeRecord,
+    PrePullProblem,
 )
 
 DEFAULT_PERIODS = PrePullPeriods()
@@ -38,6 +39,37 @@ _STATES = {
     ImageReason.TOO_MANY_IMAGES: ImageState.ERROR,
 }
 """What a problem with the Image itself makes of it; all others leave it deploying."""
+
+
+class ObservedImage(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the status of one Image goes by."""
+
+    image: Image
+    enablement: Enablement
+    holding: Holding = Holding()
+    container: str = ""
+    problem: PrePullProblem | None = None
+    nodes: Mapping[str, NodeRecord] = {}
+    owner_id: str = ""
+    writes: Writes = ()
+    states_written: frozenset[ImageState] = frozenset()
+    """The states that this process wrote for this generation and template."""
+
+
+class WriteImageStatus(msgspec.Struct, frozen=True, kw_only=True):
+    key: Key
+    resource_version: str
+    status: ImageStatus
+    because: str
+    lane: Hashable = "status"
+
+
+class RecordImageEvent(msgspec.Struct, frozen=True, kw_only=True):
+    key: Key
+    reason: ImageReason
+    warning: bool
+    because: str
+    lane: Hashable = "status"
 
 
 class _Verdict(msgspec.Struct, frozen=True, kw_only=True):

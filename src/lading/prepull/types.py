@@ -8,18 +8,26 @@ from typing import Any
 import msgspec
 
 from lading.api.apps import DaemonSet
-from lading.api.longhorn import Image, ImageState, ImageStatus, Setting
+from lading.api.longhorn import Image, Setting
 from lading.kernel.objects import Key
-from lading.kernel.pacing import Writes
 from lading.prepull.hold_key import HoldKey
-from lading.prepull.holding import Holding
 from lading.prepull.periods import PrePullPeriods
 
 FIELD_MANAGER = "lading-prepull"
 HOLDER_NAME = "lading-prepull"
 """Of the DaemonSet."""
+HOLD_KEY_NAME = "lading-prepull-key"
+"""Of the Secret with the key, which exists where containers of the images hold them."""
 HOLDER_LABEL = "lading.dev/component"
 HOLDER_LABEL_VALUE = "prepull-holder"
+HOLDER_LABELS = {
+    "app.kubernetes.io/name": "lading",
+    "app.kubernetes.io/component": "prepull",
+    HOLDER_LABEL: HOLDER_LABEL_VALUE,
+}
+"""Of the pods."""
+HOLD_PROGRAM = "/usr/local/bin/lading-hold"
+"""Where the program is in Lading's own image; given a path, it copies itself there."""
 LIST_LABEL = "lading.dev/prepull-list"
 """On Images that come from `--prepull-image`; the value is the name in the list."""
 IMAGES_PRESENT = "lading.dev/ImagesPresent"
@@ -272,21 +280,6 @@ class PrePullProblem(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-class ObservedImage(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that the status of one Image goes by."""
-
-    image: Image
-    enablement: Enablement
-    holding: Holding = Holding()
-    container: str = ""
-    problem: PrePullProblem | None = None
-    nodes: Mapping[str, NodeRecord] = {}
-    owner_id: str = ""
-    writes: Writes = ()
-    states_written: frozenset[ImageState] = frozenset()
-    """The states that this process wrote for this generation and template."""
-
-
 class CreateImage(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
@@ -366,22 +359,6 @@ class DeletePod(_PodAction, frozen=True, kw_only=True):
     """The next pod of the node pulls what was lost."""
 
     containers: tuple[str, ...]
-
-
-class WriteImageStatus(msgspec.Struct, frozen=True, kw_only=True):
-    key: Key
-    resource_version: str
-    status: ImageStatus
-    because: str
-    lane: Hashable = "status"
-
-
-class RecordImageEvent(msgspec.Struct, frozen=True, kw_only=True):
-    key: Key
-    reason: ImageReason
-    warning: bool
-    because: str
-    lane: Hashable = "status"
 
 
 Action = (
