@@ -110,10 +110,18 @@ class World(PrePullUnderTest):
 
     async def check_programs(self, urls: Iterable[str]) -> None:
         """Each of the images has a container, and every process there is Lading's own program."""
+        await self.until(self._only_new_pods_are_left, "the pods of older templates are gone")
         found = await self.programs()
         assert set(found) == set(map(holder.container_name, urls))
         strange = {name for name, programs in found.items() if programs != {self.hold}}
         assert not strange, f"another program runs in {sorted(strange)}"
+
+    async def _only_new_pods_are_left(self) -> bool:
+        made, annotation = await self.daemon_set(), holder.TEMPLATE_ANNOTATION
+        assert made is not None
+        pods = await self.pods()
+        wanted = made.metadata.annotations[annotation]
+        return bool(pods) and all(one.metadata.annotations[annotation] == wanted for one in pods)
 
     async def programs(self) -> dict[str, set[bytes]]:
         """By container of the holder pods, the programs that its processes run, byte for byte."""
