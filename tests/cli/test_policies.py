@@ -1,12 +1,19 @@
 """`lading policies`, as a user types it."""
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from lading.cli.main import lading_command
 
 
-@pytest.mark.parametrize("option", ["--namespace", "--account", "--controller-account"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("--namespace", "--agent-namespace", "--account", "--controller-account"),
+        "--controller-deployment",
+    ],
+)
 @pytest.mark.parametrize("name", ["x y", "", "Team", "-a", "a'", "a" * 254])
 def test_a_name_that_cannot_exist_is_refused(option: str, name: str) -> None:
     answer = CliRunner().invoke(lading_command, ["policies", option, name])
@@ -16,7 +23,15 @@ def test_a_name_that_cannot_exist_is_refused(option: str, name: str) -> None:
 
 def test_the_policies_have_the_names_that_were_given() -> None:
     names = ["-n", "team.images", "--account", "node-agent", "--controller-account", "leader"]
+    names += ["--agent-namespace", "team.agents", "--controller-deployment", "main"]
     answer = CliRunner().invoke(lading_command, ["policies", *names])
     assert answer.exit_code == 0
-    assert "system:serviceaccount:team.images:node-agent" in answer.output
+    assert "system:serviceaccount:team.agents:node-agent" in answer.output
+    references = [
+        one["spec"]["paramRef"]
+        for one in yaml.safe_load_all(answer.output)
+        if one["kind"] == "ValidatingAdmissionPolicyBinding" and "paramRef" in one["spec"]
+    ]
+    of_controller = [(one["namespace"], one["name"]) for one in references if "namespace" in one]
+    assert set(of_controller) == {("team.images", "main")}
     assert "system:serviceaccount:team.images:leader" in answer.output

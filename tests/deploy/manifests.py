@@ -7,7 +7,7 @@ import yaml
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 OVERLAYS = ("containerd", "cri-o")
-NAMESPACE = "lading-system"
+NAMESPACE, AGENT_NAMESPACE = "lading-system", "lading-agents"
 KUSTOMIZATION = "kustomization.yaml"
 
 Document = dict[str, Any]

@@ -2,31 +2,21 @@
 
 import contextlib
 import copy
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lading.adapters.clock import SystemClock
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
-from lading.adapters.kube.discovery import Catalogue
-from lading.api.apps import DAEMON_SETS
-from lading.api.batch import CRON_JOBS
 from lading.api.core import PODS
 from lading.api.events import EVENTS
-from lading.api.imageregistry import StoredImagePruner
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
-from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
-from lading.installation import policies
-from lading.kernel.objects import ObjectMeta
+from lading.installation import agent_policies, policies
 from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.kube import PatchType
-from lading.prepull import holder
 from lading.prepull.types import HOLD_KEY_NAME, PrePullSettings
-from lading.pruning.operator import effective, objects
 from lading.pruning.operator.objects import binding_name
 from lading.pruning.operator.types import (
     DECISION_NAME,
@@ -35,87 +25,27 @@ from lading.pruning.operator.types import (
     REPORT_NAME,
     SYSTEM_ROLE,
 )
-from lading.servers.kube.authentication import ADMIN, User
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage import memory
-from lading.standalone.api_server import Authorized
 from lading.wiring import agent as wiring_agent
-from tests.deploy import manifests
+from tests.deploy import embedded, escapes, manifests
+from tests.deploy.escapes import Attacker
 from tests.deploy.manifests import DEPLOY, OVERLAYS, Document, overlay
 
-STRICT = "Strict"
-FIELD_MANAGER = "kubectl"
-ACCOUNT = "system:serviceaccount:{}:{}"
-AGENT = ACCOUNT.format("lading-system", "lading-agent")
-NODE_NAME = "authentication.kubernetes.io/node-name"
-IDENTITIES = {
-    "admin": ADMIN,
-    "agent-of-a": User(name=AGENT, extra={NODE_NAME: ("node-a",)}),
-    "agent-of-nowhere": User(name=AGENT),
-    "in-another-namespace": User(
-        name=ACCOUNT.format("images", "lading-agent"), extra={NODE_NAME: ("node-a",)}
-    ),
-    "controller": User(
-        name=ACCOUNT.format("lading-system", "lading-controller"), groups=("system:masters",)
-    ),
-    "controller-in-another-namespace": User(
-        name=ACCOUNT.format("images", "lading-controller"), groups=("system:masters",)
-    ),
-    "with-a-prefix": User(
-        name=ACCOUNT.format("lading-system", "my-lading-agent"), extra={NODE_NAME: ("node-a",)}
-    ),
-    "another-pod": User(
-        name=ACCOUNT.format("lading-agent-tests", "default"), extra={NODE_NAME: ("node-a",)}
-    ),
-}
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "node-a", "uid": "1"}
-NOT_EMBEDDED = {"PriorityClass"}
-"""Kinds that only a real API server has; `make real` installs them there."""
 STALE = ("in-another-namespace", "with-a-prefix")
-
-
-def made_policies() -> list[Document]:
-    """From the source: the files of `deploy/` are made of it, and may be older."""
-    namespace = manifests.NAMESPACE
-    return [
-        *policies.agent_policies(namespace=namespace, account=policies.ACCOUNT),
-        *policies.controller_policies(namespace=namespace, account=policies.CONTROLLER_ACCOUNT),
-    ]
-
-
-@contextlib.asynccontextmanager
-async def installed() -> AsyncIterator[dict[str, KubeClient]]:
-    """A client for each identity, of a server that has everything of `deploy/`."""
-    core = Core(memory.MemoryStorage(), SystemClock(), tokens=IDENTITIES)
-    clients = {name: KubeClient(Authorized(core, name)) for name in IDENTITIES}
-    try:
-        for documents in (manifests.definitions(), manifests.base(), made_policies()):
-            catalogue = await discovery.discover(clients["admin"])
-            for document in documents:
-                if document["kind"] not in NOT_EMBEDDED:
-                    await apply(clients["admin"], catalogue, document)
-        yield clients
-    finally:
-        await core.close()
-
-
-async def apply(client: KubeClient, catalogue: Catalogue, document: Document) -> None:
-    resource = catalogue.of_kind(document["apiVersion"], document["kind"])
-    await client.apply(resource, document, field_manager=FIELD_MANAGER, field_validation=STRICT)
 
 
 @pytest.mark.parametrize("overlay", manifests.OVERLAYS)
 async def test_everything_is_accepted_with_strict_validation(overlay: str) -> None:
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         catalogue = await discovery.discover(clients["admin"])
         for document in manifests.overlay(overlay):
             patched = await clients["admin"].patch(
                 catalogue.of_kind(document["apiVersion"], document["kind"]),
                 document["metadata"]["name"],
                 document,
-                namespace=manifests.NAMESPACE,
+                namespace=manifests.AGENT_NAMESPACE,
                 patch_type=PatchType.STRATEGIC,
-                field_validation=STRICT,
+                field_validation=embedded.STRICT,
             )
             mounted = {
                 one["name"]
@@ -149,7 +79,7 @@ async def make_machine_config_node(client: KubeClient, name: str) -> None:
 
 
 async def test_an_agent_writes_the_status_of_its_own_node_and_of_no_other() -> None:
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         for name in ("node-a", "node-b"):
             await make_machine_config_node(clients["admin"], name)
         await write_status(clients["agent-of-a"], "node-a")
@@ -172,7 +102,7 @@ async def change_node(client: KubeClient, name: str, **changes: Any) -> None:
 
 async def test_an_agent_writes_and_removes_annotations_of_its_own_node_and_of_no_other() -> None:
     annotated = {"annotations": {"lading.dev/pinned-image-sets": "{}"}}
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         for name in ("node-a", "node-b"):
             await make_machine_config_node(clients["admin"], name)
         for metadata in (annotated, {}):
@@ -191,7 +121,7 @@ async def test_an_agent_writes_and_removes_annotations_of_its_own_node_and_of_no
     ],
 )
 async def test_an_agent_changes_nothing_but_status_and_annotations(changes: Document) -> None:
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         await make_machine_config_node(clients["admin"], "node-a")
         with pytest.raises(kube.KubeError, match="must change only the status"):
             await change_node(clients["agent-of-a"], "node-a", **changes)
@@ -199,7 +129,7 @@ async def test_an_agent_changes_nothing_but_status_and_annotations(changes: Docu
 
 
 async def test_an_agent_neither_makes_nor_deletes_its_machine_config_node() -> None:
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         with pytest.raises(kube.KubeError, match="must change only the status"):
             await make_machine_config_node(clients["agent-of-a"], "node-a")
         await make_machine_config_node(clients["admin"], "node-a")
@@ -243,7 +173,7 @@ async def write_event(client: KubeClient, body: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", ["MachineConfigNode", "Node"])
 async def test_an_agent_writes_events_about_its_own_node(kind: str) -> None:
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         agent = clients["agent-of-a"]
         await write_event(agent, event(regarding={"kind": kind, "name": "node-a"}))
         again = {"series": {"count": 2, "lastObservedTime": "2026-01-01T00:01:00.000000Z"}}
@@ -270,13 +200,13 @@ async def test_an_agent_writes_events_about_its_own_node(kind: str) -> None:
     ],
 )
 async def test_an_agent_writes_no_other_events(body: dict[str, Any], words: str) -> None:
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         with pytest.raises(kube.KubeError, match=words):
             await write_event(clients["agent-of-a"], body)
 
 
 async def test_an_agent_changes_and_deletes_no_event_of_another() -> None:
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         agent = clients["agent-of-a"]
         await write_event(clients["admin"], event("of-b", reportingInstance="node-b"))
         stolen = {"reportingInstance": "node-a", "note": "all is well"}
@@ -289,7 +219,7 @@ async def test_an_agent_changes_and_deletes_no_event_of_another() -> None:
 @pytest.mark.parametrize("identity", STALE)
 async def test_policies_for_other_names_refuse_the_agent(identity: str) -> None:
     """As after `namespace:` or `namePrefix:` in a kustomization, which change no expression."""
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         await make_machine_config_node(clients["admin"], "node-a")
         with pytest.raises(kube.KubeError, match="this policy was made for"):
             await write_status(clients[identity], "node-a")
@@ -298,7 +228,7 @@ async def test_policies_for_other_names_refuse_the_agent(identity: str) -> None:
 
 
 async def test_the_policies_concern_agents_only() -> None:
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         await make_machine_config_node(clients["admin"], "node-b")
         await write_status(clients["another-pod"], "node-b")
         await write_event(clients["another-pod"], event(reportingController="other"))
@@ -330,7 +260,7 @@ async def write_pod(client: KubeClient, name: str, **status: Any) -> None:
 
 
 async def test_an_agent_writes_one_condition_of_the_holder_pods_of_its_node() -> None:
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         admin, agent = clients["admin"], clients["agent-of-a"]
         await make_holder_pod(admin, "own", "node-a")
         await make_holder_pod(admin, "of-b", "node-b")
@@ -363,125 +293,21 @@ def test_holder_pods_push_no_other_pod_out() -> None:
     assert not found.get("globalDefault")
 
 
-def holder_body(**changes: Any) -> Document:
-    body = holder.daemon_set(
-        ("registry.example.com/a:1",),
-        (),
-        PrePullSettings(),
-        namespace=manifests.NAMESPACE,
-        hold_image="lading",
-    )
-    body["spec"]["template"]["spec"] |= changes
-    return body
-
-
-async def test_the_controller_creates_only_the_daemon_set_that_holds_images() -> None:
-    async with installed() as clients:
-        controller = clients["controller"]
-        await controller.create(DAEMON_SETS, holder_body(), namespace=manifests.NAMESPACE)
-        other = holder_body()
-        other["metadata"]["name"] = "other"
-        with pytest.raises(kube.KubeError, match="must write only DaemonSet lading-prepull"):
-            await controller.create(DAEMON_SETS, other, namespace=manifests.NAMESPACE)
-        with pytest.raises(kube.KubeError, match="must write only DaemonSet lading-prepull"):
-            await controller.delete(DAEMON_SETS, "lading-agent", namespace=manifests.NAMESPACE)
-        (volume,) = holder_body()["spec"]["template"]["spec"]["volumes"]
-        refused: tuple[Document, ...] = (
-            {"hostPID": True},
-            {"volumes": [{"name": volume["name"], "hostPath": {"path": "/"}}]},
-            {"automountServiceAccountToken": True},
-            {"securityContext": {"runAsNonRoot": False}},
-        )
-        for change in refused:
-            patch = {"spec": {"template": {"spec": change}}}
-            with pytest.raises(kube.KubeError, match="must be without privileges"):
-                await controller.patch(
-                    DAEMON_SETS,
-                    holder.NAME,
-                    patch,
-                    namespace=manifests.NAMESPACE,
-                    patch_type=PatchType.MERGE,
-                )
-
-
-PRUNER = StoredImagePruner(metadata=ObjectMeta(name="cluster", uid="uid-of-pruner"))
-
-
-def pruner_body(**changes: Any) -> Document:
-    body = objects.cron_job(
-        PRUNER,
-        effective.effective({}),
-        namespace=manifests.NAMESPACE,
-        image="lading",
-        prune_registry=True,
-        reports_to_map=False,
-    )
-    body["spec"]["jobTemplate"]["spec"]["template"]["spec"] |= changes
-    return body
-
-
-async def test_the_controller_creates_only_the_cron_job_of_the_pruner() -> None:
-    async with installed() as clients:
-        controller, namespace = clients["controller"], manifests.NAMESPACE
-        refused: tuple[Document, ...] = (
-            {"hostNetwork": True},
-            {"serviceAccountName": "lading-agent"},
-            {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]},
-            {"securityContext": {"runAsNonRoot": False}},
-        )
-        for change in refused:
-            with pytest.raises(kube.KubeError, match="must be without privileges"):
-                await controller.create(CRON_JOBS, pruner_body(**change), namespace=namespace)
-        other = pruner_body()
-        other["metadata"]["name"] = "other"
-        with pytest.raises(kube.KubeError, match="must write only CronJob lading-image-pruner"):
-            await controller.create(CRON_JOBS, other, namespace=namespace)
-        await controller.create(CRON_JOBS, pruner_body(), namespace=namespace)
-
-
-async def test_the_controller_gives_rights_to_the_pruner_only() -> None:
-    async with installed() as clients:
-        controller, namespace = clients["controller"], manifests.NAMESPACE
-        body = objects.account(PRUNER, namespace)
-        body["metadata"]["name"] = "other"
-        with pytest.raises(kube.KubeError, match="only ServiceAccount lading-image-pruner"):
-            await controller.create(SERVICE_ACCOUNTS, body, namespace=namespace)
-        (binding,) = objects.bindings(PRUNER, namespace, is_openshift=False)
-        binding["subjects"] = [{**binding["subjects"][0], "name": "lading-agent"}]
-        with pytest.raises(kube.KubeError, match="must bind roles only to ServiceAccount"):
-            await controller.create(CLUSTER_ROLE_BINDINGS, binding)
-
-
 async def test_policies_for_other_names_refuse_the_controller() -> None:
-    async with installed() as clients:
-        await make_holder_pod(clients["admin"], "holder", "node-a")
-        controller, namespace = clients["controller-in-another-namespace"], manifests.NAMESPACE
-        with pytest.raises(kube.KubeError, match="this policy was made for"):
-            await controller.create(DAEMON_SETS, holder_body(), namespace=namespace)
-        with pytest.raises(kube.KubeError, match="this policy was made for"):
-            await controller.delete(PODS, "holder", namespace=namespace)
-
-
-async def test_the_controller_deletes_only_pods_that_hold_images() -> None:
-    async with installed() as clients:
-        admin, controller = clients["admin"], clients["controller"]
-        await make_holder_pod(admin, "holder", "node-a")
-        await make_holder_pod(admin, "agent", "node-a", label="agent")
-        with pytest.raises(kube.KubeError, match="only pods that hold images"):
-            await controller.delete(PODS, "agent", namespace=manifests.NAMESPACE)
-        image = [{"op": "replace", "path": "/spec/containers/0/image", "value": "other"}]
-        with pytest.raises(kube.KubeError, match="must not change the containers"):
-            await controller.patch(
-                PODS, "holder", image, namespace=manifests.NAMESPACE, patch_type=PatchType.JSON
-            )
-        await controller.delete(PODS, "holder", namespace=manifests.NAMESPACE)
+    async with embedded.installed() as clients:
+        await escapes.prepare(clients["admin"], escapes.BASE_IMAGE)
+        stranger = Attacker(
+            controller=clients["controller-in-another-namespace"], own_image=escapes.BASE_IMAGE
+        )
+        for one in escapes.OWN_WRITES:
+            assert "this policy was made for" in await escapes.refusal(one.write, stranger)
 
 
 async def test_made_for_other_names_the_policies_bind_the_agent_to_its_node() -> None:
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         catalogue = await discovery.discover(clients["admin"])
-        for document in policies.agent_policies(namespace="images", account="lading-agent"):
-            await apply(clients["admin"], catalogue, document)
+        for document in agent_policies.agent_policies(namespace="images", account="lading-agent"):
+            await embedded.apply(clients["admin"], catalogue, document)
         agent = clients["in-another-namespace"]
         for name in ("node-a", "node-b"):
             await make_machine_config_node(clients["admin"], name)
@@ -495,62 +321,67 @@ async def test_made_for_other_names_the_policies_bind_the_agent_to_its_node() ->
 
 def test_the_policies_are_those_of_the_names_that_are_installed() -> None:
     (agent,) = (one for one in manifests.base() if one["kind"] == "DaemonSet")
-    made = policies.agent_policies(
+    made = agent_policies.agent_policies(
         namespace=agent["metadata"]["namespace"],
         account=agent["spec"]["template"]["spec"]["serviceAccountName"],
     )
     file = DEPLOY / "base" / "agent-policy.yaml"
     assert file.read_text(encoding="utf-8") == policies.as_yaml(made)
-    assert policies.CONTROLLER == wiring_agent.COMPONENT
+    assert agent_policies.CONTROLLER == wiring_agent.COMPONENT
+
+
+WRITE_OF = {
+    "lading-controller-names": "the account of the pruner",
+    "lading-controller-daemon-set": "holders with every option",
+    "lading-controller-cron-job": "a CronJob with every option",
+    "lading-controller-cron-job-sources": "a CronJob without registries",
+    "lading-controller-image-pruner": "the first ImagePruner",
+    "lading-controller-pods": "the deletion of a holder pod",
+    "lading-controller-secrets": "the key of the holders' folders",
+    "lading-controller-managed-stubs": "the content of a managed stub",
+    "lading-controller-bindings": "the roles of the pruner for its account",
+}
 
 
 async def write_as(policy: str, clients: dict[str, KubeClient]) -> None:
     """A write that the policy allows."""
-    agent, controller, namespace = (
-        clients["agent-of-a"],
-        clients["controller"],
-        manifests.NAMESPACE,
-    )
+    agent = clients["agent-of-a"]
     match policy:
         case "lading-agent-own-node":
             await write_status(agent, "node-a")
         case "lading-agent-own-events":
             await write_event(agent, event())
         case "lading-agent-own-pods":
-            await write_pod(agent, "holder")
-        case "lading-controller-daemon-set":
-            await controller.create(DAEMON_SETS, holder_body(), namespace=namespace)
-        case "lading-controller-pods":
-            await controller.delete(PODS, "holder", namespace=namespace)
-        case "lading-controller-cron-job":
-            await controller.create(CRON_JOBS, pruner_body(), namespace=namespace)
-        case "lading-controller-account":
-            body = objects.account(PRUNER, namespace)
-            await controller.create(SERVICE_ACCOUNTS, body, namespace=namespace)
-        case "lading-controller-bindings":
-            (body,) = objects.bindings(PRUNER, namespace, is_openshift=False)
-            await controller.create(CLUSTER_ROLE_BINDINGS, body)
+            await write_pod(agent, "on-node-a")
         case _:
-            pytest.fail(f"no write for {policy}")
+            controller = Attacker(controller=clients["controller"], own_image=escapes.BASE_IMAGE)
+            (own,) = (one for one in escapes.OWN_WRITES if one.sentence == WRITE_OF[policy])
+            await own.write(controller)
 
 
 @pytest.mark.parametrize("cannot_be_evaluated", [False, True], ids=["as it is", "broken"])
 @pytest.mark.parametrize(
     "policy",
-    [one for one in made_policies() if one["kind"] == "ValidatingAdmissionPolicy"],
+    [
+        one
+        for one in embedded.made_policies()
+        if one["kind"] == "ValidatingAdmissionPolicy"
+        and one["metadata"]["name"] != "lading-controller-cloned-templates"  # not embedded
+    ],
     ids=lambda one: one["metadata"]["name"],
 )
 async def test_a_policy_that_cannot_be_evaluated_refuses(
     policy: Document, cannot_be_evaluated: bool
 ) -> None:
-    async with installed() as clients:
+    async with embedded.installed() as clients:
         admin = clients["admin"]
         await make_machine_config_node(admin, "node-a")
-        await make_holder_pod(admin, "holder", "node-a")
+        await make_holder_pod(admin, "on-node-a", "node-a")
+        await escapes.prepare(admin, escapes.BASE_IMAGE)
         broken = copy.deepcopy(policy)
         if cannot_be_evaluated:
             broken["spec"]["validations"].append({"expression": 'int("no number") == 1'})
-        await apply(admin, await discovery.discover(admin), broken)
+        await embedded.apply(admin, await discovery.discover(admin), broken)
         refused = pytest.raises(kube.KubeError, match="denied request")
         with refused if cannot_be_evaluated else contextlib.nullcontext():
             await write_as(policy["metadata"]["name"], clients)
@@ -714,7 +545,9 @@ def test_every_role_is_bound_to_the_account_it_is_named_after() -> None:
     for binding in bound:
         assert binding["roleRef"]["name"] == binding["metadata"]["name"]
         (account,) = binding["subjects"]
-        assert account["namespace"] == manifests.NAMESPACE
+        is_agent = account["name"] == "lading-agent"
+        own = manifests.AGENT_NAMESPACE if is_agent else manifests.NAMESPACE
+        assert account["namespace"] == own
         where = binding["metadata"].get("namespace", manifests.NAMESPACE)
         suffix = "" if where == manifests.NAMESPACE else f"-{where}"
         assert binding["metadata"]["name"] == account["name"] + suffix

@@ -98,9 +98,23 @@ def test_probes_ask_the_port_that_is_served() -> None:
             assert asked["path"] == ("/readyz" if probe == "readinessProbe" else "/healthz")
 
 
-def test_the_namespace_allows_the_pods_of_the_agents() -> None:
-    labels = workload("Namespace")["metadata"]["labels"]
-    assert labels == {"pod-security.kubernetes.io/enforce": "privileged"}
+def test_only_the_namespace_of_the_agents_allows_privileged_pods() -> None:
+    labels = {
+        one["metadata"]["name"]: one["metadata"]["labels"]
+        for one in manifests.base()
+        if one["kind"] == "Namespace"
+    }
+    enforce = "pod-security.kubernetes.io/enforce"
+    assert labels == {
+        "lading-system": {enforce: "restricted"},
+        "lading-agents": {enforce: "privileged"},
+    }
+    assert workload("Deployment")["metadata"]["namespace"] == "lading-system"
+    assert workload("DaemonSet")["metadata"]["namespace"] == "lading-agents"
+
+
+def test_an_agent_looks_for_holder_pods_where_the_controller_makes_them() -> None:
+    assert "--namespace=lading-system" in container("DaemonSet")["args"]
 
 
 def test_live_progress_moves_agents_to_the_address_of_their_node_and_probes_follow() -> None:

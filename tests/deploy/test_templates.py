@@ -51,8 +51,8 @@ def test_what_the_chart_installs_is_what_kustomize_installs(
     name: str, files: tuple[str, ...]
 ) -> None:
     made = yaml.safe_dump(templates.documents(name))
-    for namespace in (RELEASE_NAMESPACE, AGENT_NAMESPACE):
-        made = made.replace(namespace, manifests.NAMESPACE)
+    made = made.replace(RELEASE_NAMESPACE, manifests.NAMESPACE)
+    made = made.replace(AGENT_NAMESPACE, manifests.AGENT_NAMESPACE)
     texts = ((manifests.DEPLOY / file).read_text(encoding="utf-8") for file in files)
     wanted = [one for each in texts for one in yaml.safe_load_all(each)]
     assert yaml.safe_load(made) == wanted

@@ -5,13 +5,16 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lading.installation import policies as agent_policies
+from lading.installation import agent_policies, controller_policies
 from lading.servers.kube.admission import policies
 from lading.servers.kube.admission.attributes import Attributes
 from lading.servers.kube.admission.policies import Decision
 from tests.fuzz import harness, inputs
 
-OWN = agent_policies.agent_policies(namespace="lading-system", account="lading-agent")
+OWN = [
+    *agent_policies.agent_policies(namespace="lading-agents", account="lading-agent"),
+    *controller_policies.controller_policies(namespace="lading-system"),
+]
 EXPRESSIONS: list[str] = [
     expression
     for document in OWN

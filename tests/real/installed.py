@@ -9,7 +9,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.deploy.manifests import DEPLOY, NAMESPACE
+from lading.api.rbac import Process
+from tests.deploy.manifests import DEPLOY
 from tests.e2e import waiting
 from tests.real.bed import api_server
 
@@ -79,14 +80,14 @@ async def _pod_identity(server: api_server.ApiServer, folder: Path, component: s
 
 def _scheduled_pods(server: api_server.ApiServer, component: str) -> list[str]:
     selector = f"--selector=app.kubernetes.io/component={component}"
-    found = server.kubectl("get", "pods", f"--namespace={NAMESPACE}", selector, "--output=json")
+    where = f"--namespace={Process(component).namespace}"
+    found = server.kubectl("get", "pods", where, selector, "--output=json")
     return [
         one["metadata"]["name"] for one in json.loads(found)["items"] if one["spec"].get("nodeName")
     ]
 
 
 def identity(server: api_server.ApiServer, folder: Path, component: str, *bound: str) -> Path:
-    token = server.kubectl(
-        "create", "token", f"lading-{component}", f"--namespace={NAMESPACE}", *bound
-    )
+    where = f"--namespace={Process(component).namespace}"
+    token = server.kubectl("create", "token", f"lading-{component}", where, *bound)
     return server.write_kubeconfig(folder / f"{component}.kubeconfig", token.strip())

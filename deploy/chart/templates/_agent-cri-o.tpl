@@ -53,9 +53,7 @@ spec:
         - {{ printf "--metrics-port=%v" $.root.Values.agent.metricsPort }}
         - {{ printf "--metrics-host=%s" $.root.Values.agent.metricsHost }}
         - {{ printf "--kubelet-port=%v" $.root.Values.agent.kubeletPort }}
-        {{- if $.root.Values.agent.namespace }}
-        - --namespace={{ $.root.Release.Namespace }}
-        {{- end }}
+        - {{ printf "--namespace=%s" $.root.Release.Namespace }}
         - --host-root=/host
         {{- range $index, $one := $.root.Values.agent.pullSecrets }}
         - --pull-secrets=/etc/lading/pull-secrets/{{ $one }}

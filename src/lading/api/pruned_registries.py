@@ -55,7 +55,11 @@ class RegistryStorage(Model, frozen=True, kw_only=True):
     ] = ""
     claim_name: Annotated[
         str,
-        Field("A PersistentVolumeClaim that is mounted at the folder of the url.", max_length=253),
+        Field(
+            "A PersistentVolumeClaim with the storage. It is mounted below /storage; the folder of "
+            "the url is not used.",
+            max_length=253,
+        ),
     ] = ""
 
 

@@ -8,7 +8,9 @@ from enum import StrEnum
 import msgspec
 
 NAMESPACE = "lading-system"
-"""Where Lading is installed, and so the own namespace of each of its processes."""
+"""Where the controller runs, with the pods that hold images and those that prune."""
+AGENT_NAMESPACE = "lading-agents"
+"""Where the agents run. They are root on their node, so nothing else may run beside them."""
 READ = ("get", "list", "watch")
 
 
@@ -16,6 +18,10 @@ class Process(StrEnum):
     CONTROLLER = "controller"
     AGENT = "agent"
     PRUNE = "prune"
+
+    @property
+    def namespace(self) -> str:
+        return AGENT_NAMESPACE if self is Process.AGENT else NAMESPACE
 
 
 class Right(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,12 @@ import click
 
 from lading.api import rbac
 from lading.cli import options
-from lading.installation import boot_image_policies, policies
+from lading.installation import (
+    agent_policies,
+    boot_image_policies,
+    controller_policies,
+    policies,
+)
 
 
 @click.command(name="policies")
@@ -15,13 +20,21 @@ from lading.installation import boot_image_policies, policies
     callback=options.meaning(options.object_name),
     default=rbac.NAMESPACE,
     show_default=True,
-    help="The namespace of the agents and the controller.",
+    help="The namespace of the controller.",
+)
+@click.option(
+    "--agent-namespace",
+    metavar="NAME",
+    callback=options.meaning(options.object_name),
+    default=rbac.AGENT_NAMESPACE,
+    show_default=True,
+    help="The namespace of the agents.",
 )
 @click.option(
     "--account",
     metavar="NAME",
     callback=options.meaning(options.object_name),
-    default=policies.ACCOUNT,
+    default=agent_policies.ACCOUNT,
     show_default=True,
     help="The ServiceAccount of the agents.",
 )
@@ -29,18 +42,35 @@ from lading.installation import boot_image_policies, policies
     "--controller-account",
     metavar="NAME",
     callback=options.meaning(options.object_name),
-    default=policies.CONTROLLER_ACCOUNT,
+    default=controller_policies.ACCOUNT,
     show_default=True,
     help="The ServiceAccount of the controller.",
 )
 @click.option(
+    "--controller-deployment",
+    metavar="NAME",
+    callback=options.meaning(options.object_name),
+    default=controller_policies.DEPLOYMENT,
+    show_default=True,
+    help="The Deployment of the controller. Its image is the only one of Lading.",
+)
+@click.option(
     "--boot-images", is_flag=True, help="Also print the policies for managed boot images."
 )
-def command(namespace: str, account: str, controller_account: str, boot_images: bool) -> None:
+def command(
+    namespace: str,
+    agent_namespace: str,
+    account: str,
+    controller_account: str,
+    controller_deployment: str,
+    boot_images: bool,
+) -> None:
     """Print the ValidatingAdmissionPolicies of the agents and of the controller."""
     made = [
-        *policies.agent_policies(namespace=namespace, account=account),
-        *policies.controller_policies(namespace=namespace, account=controller_account),
+        *agent_policies.agent_policies(namespace=agent_namespace, account=account),
+        *controller_policies.controller_policies(
+            namespace=namespace, account=controller_account, deployment=controller_deployment
+        ),
     ]
     if boot_images:
         made += boot_image_policies.boot_image_policies(

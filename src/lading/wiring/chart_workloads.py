@@ -7,7 +7,7 @@ chart's values change.
 import copy
 from typing import Any
 
-from lading.wiring.chart_templates import Document, each, merged, optional, show, text, when
+from lading.wiring.chart_templates import Document, each, merged, optional, show, text
 
 RUNTIMES = ("containerd", "cri-o")
 _PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
@@ -79,13 +79,14 @@ def _set_container_values(container: Document, root: str, component: str) -> Non
 def _set_agent_arguments(container: Document) -> None:
     """Its ports, because it shares the network of the node, and the namespace of the controller."""
     port = "$.root.Values.agent.metricsPort"
-    arguments = [one for one in container["args"] if not one.startswith("--metrics-port=")]
+    replaced = ("--metrics-port=", "--namespace=")
+    arguments = [one for one in container["args"] if not one.startswith(replaced)]
     container["args"] = [
         arguments[0],
         show(f'printf "--metrics-port=%v" {port}'),
         show('printf "--metrics-host=%s" $.root.Values.agent.metricsHost'),
         show('printf "--kubelet-port=%v" $.root.Values.agent.kubeletPort'),
-        when("$.root.Values.agent.namespace", "--namespace={{ $.root.Release.Namespace }}"),
+        show('printf "--namespace=%s" $.root.Release.Namespace'),
         *arguments[1:],
     ]
     for opened in container.get("ports", ()):

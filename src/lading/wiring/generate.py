@@ -6,9 +6,15 @@
 import sys
 from pathlib import Path
 
-from lading.api import manifests, rbac
+from lading.api import manifests
 from lading.api.definitions import Definition
-from lading.installation import boot_image_policies, policies
+from lading.api.rbac import AGENT_NAMESPACE, NAMESPACE
+from lading.installation import (
+    agent_policies,
+    boot_image_policies,
+    controller_policies,
+    policies,
+)
 from lading.loop.feature import Feature
 from lading.wiring import (
     generate_chart,
@@ -39,32 +45,35 @@ def files(repository: Path, features: tuple[Feature, ...] = FEATURES) -> dict[Pa
     definitions = definitions_of(features)
     page = (repository / _PAGE).read_text(encoding="utf-8")
     reasons = (repository / _REASONS_PAGE).read_text(encoding="utf-8")
-    rights = generate_rbac.files(features)
+    installed = {**generate_rbac.files(features), **_policies()}
     return {
         **{Path("deploy", _file(one)): manifests.as_yaml(one) for one in definitions},
         Path("deploy/kustomization.yaml"): _KUSTOMIZATION.format(
             definitions="".join(sorted(f"  - {_file(one)}\n" for one in definitions))
         ),
-        **rights,
-        **generate_chart.files(repository, features, rights),
-        Path("deploy/base/agent-policy.yaml"): policies.as_yaml(
-            policies.agent_policies(namespace=rbac.NAMESPACE, account=policies.ACCOUNT)
-        ),
-        Path("deploy/base/controller-policy.yaml"): policies.as_yaml(
-            policies.controller_policies(
-                namespace=rbac.NAMESPACE, account=policies.CONTROLLER_ACCOUNT
-            )
-        ),
-        Path("deploy/policies/boot-images/policy.yaml"): policies.as_yaml(
-            boot_image_policies.boot_image_policies(
-                namespace=rbac.NAMESPACE, account=policies.CONTROLLER_ACCOUNT
-            )
-        ),
+        **installed,
+        **generate_chart.files(repository, features, installed),
         _PAGE: generate_docs.with_tables(page, features),
         _REASONS_PAGE: generate_reasons.with_tables(reasons),
         Path("docs/kinds.md"): generate_kinds.page(definitions),
         **generate_monitoring.files(repository),
     }
+
+
+def _policies() -> dict[Path, str]:
+    account = controller_policies.ACCOUNT
+    made = {
+        "base/agent-policy.yaml": agent_policies.agent_policies(
+            namespace=AGENT_NAMESPACE, account=agent_policies.ACCOUNT
+        ),
+        "base/controller-policy.yaml": controller_policies.controller_policies(
+            namespace=NAMESPACE, account=account
+        ),
+        "policies/boot-images/policy.yaml": boot_image_policies.boot_image_policies(
+            namespace=NAMESPACE, account=account
+        ),
+    }
+    return {Path("deploy", name): policies.as_yaml(each) for name, each in made.items()}
 
 
 def _file(definition: Definition) -> str:

@@ -6,7 +6,6 @@ belong to the whole cluster and two installations in one would work against each
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ from typing import Any
 import yaml
 
 import lading
-from lading.api.rbac import NAMESPACE, Right
-from lading.installation import boot_image_policies, policies
+from lading.api.rbac import AGENT_NAMESPACE, NAMESPACE, Right
 from lading.loop.feature import Feature
 from lading.wiring import chart_schema, chart_workloads, generate_rbac
 from lading.wiring.features import definitions_of
@@ -25,10 +23,6 @@ _TEMPLATES = CHART / "templates"
 _BASE = Path("deploy/base")
 _RELEASE_NAMESPACE = "{{ $.Release.Namespace }}"
 _AGENT_NAMESPACE = '{{ include "lading.agentNamespace" $ }}'
-_OF_AGENTS = re.compile(rf"(?<=    name: lading-agent\n    namespace: ){NAMESPACE}")
-_ACCOUNT_OF_AGENTS = re.compile(
-    rf"(kind: ServiceAccount\nmetadata:\n  name: lading-agent\n  namespace: ){NAMESPACE}"
-)
 _CHART = """\
 {header}apiVersion: v2
 name: lading
@@ -61,8 +55,16 @@ def files(
             "rbac.userRoles", manifests[_BASE / "user-roles.yaml"]
         ),
         _TEMPLATES / "priority-class.yaml": _read(repository, _BASE / "priority-class.yaml"),
-        _TEMPLATES / "policies.yaml": _policies(),
-        _TEMPLATES / "boot-images.yaml": _when("rbac.bootImages", _boot_images(manifests)),
+        _TEMPLATES / "policies.yaml": _all(
+            manifests[_BASE / name] for name in ("agent-policy.yaml", "controller-policy.yaml")
+        ),
+        _TEMPLATES / "boot-images.yaml": _when(
+            "rbac.bootImages",
+            "---\n".join(
+                manifests[Path("deploy", name)]
+                for name in ("optional/boot-images/rbac.yaml", "policies/boot-images/policy.yaml")
+            ),
+        ),
         _TEMPLATES / "pruner.yaml": _when(
             "rbac.pruner", manifests[Path("deploy/optional/pruner/rbac.yaml")]
         ),
@@ -75,26 +77,6 @@ def files(
         overlay = _document(repository, Path("deploy", runtime, "agent.yaml"))
         made[_TEMPLATES / f"_agent-{runtime}.tpl"] = chart_workloads.agent(agent, overlay, runtime)
     return made
-
-
-def _policies() -> str:
-    """For the namespaces of the release, which the expressions of the policies name."""
-    agents = policies.agent_policies(namespace=NAMESPACE, account=policies.ACCOUNT)
-    own = policies.controller_policies(namespace=NAMESPACE, account=policies.CONTROLLER_ACCOUNT)
-    return "---\n".join(
-        (
-            policies.as_yaml(agents).replace(NAMESPACE, _AGENT_NAMESPACE),
-            policies.as_yaml(own).replace(NAMESPACE, _RELEASE_NAMESPACE),
-        )
-    )
-
-
-def _boot_images(manifests: Mapping[Path, str]) -> str:
-    own = boot_image_policies.boot_image_policies(
-        namespace=NAMESPACE, account=policies.CONTROLLER_ACCOUNT
-    )
-    rights = manifests[Path("deploy/optional/boot-images/rbac.yaml")]
-    return f"{rights}---\n{policies.as_yaml(own)}"
 
 
 def _hook_rules(features: tuple[Feature, ...]) -> str:
@@ -117,9 +99,8 @@ def _all(texts: Iterable[str]) -> str:
 
 
 def _moved(text: str) -> str:
-    """Into the namespace of the release; the account of the agents may be in another one."""
-    text = _OF_AGENTS.sub(_AGENT_NAMESPACE, text)
-    text = _ACCOUNT_OF_AGENTS.sub(rf"\1{_AGENT_NAMESPACE}", text)
+    """Into the namespaces of the release, which expressions of policies name too."""
+    text = text.replace(AGENT_NAMESPACE, _AGENT_NAMESPACE)
     return text.replace(NAMESPACE, _RELEASE_NAMESPACE)
 
 

@@ -59,7 +59,7 @@ def _rights(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:
     yield from head("process", "API group", "resources", "verbs", "where")
     for process in Process:
         for right in rights_of(process, features):
-            yield process, *_cells(right)
+            yield process, *_cells(right, process.namespace)
 
 
 def _pruner_rights() -> Iterator[tuple[str, ...]]:
@@ -82,14 +82,14 @@ def _user_rights(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:
             yield f"`{role}`", *cells
 
 
-def _cells(right: Right) -> tuple[str, ...]:
-    resources = ", ".join(right.resources).replace("*", "all")
-    return right.group or "core", resources, ", ".join(right.verbs), _where(right)
+def _cells(right: Right, own_namespace: str = NAMESPACE) -> tuple[str, ...]:
+    resources = ", ".join(right.resources)
+    return right.group or "core", resources, ", ".join(right.verbs), _where(right, own_namespace)
 
 
-def _where(right: Right) -> str:
-    places = (f"namespace `{one}`" for one in right.namespaces)
-    where = " and ".join(places).replace(f"namespace `{NAMESPACE}`", "its own namespace")
+def _where(right: Right, own_namespace: str) -> str:
+    known = {NAMESPACE: "the namespace of the controller", own_namespace: "its own namespace"}
+    where = " and ".join(known.get(one, f"namespace `{one}`") for one in right.namespaces)
     named = f", only {', '.join(f'`{name}`' for name in right.names)}" if right.names else ""
     optional = f", with the overlay `{right.overlay}`" if right.overlay else ""
     return f"{where or 'cluster'}{named}{optional}"

@@ -17,7 +17,7 @@ from lading.wiring.rights import rights_of
 
 HEADER = "# Generated from the features by `make generate`; do not edit.\n"
 _LINE_CHARACTERS_MAX = 100
-_PRUNER = "lading-pruner"
+_PRUNER, _PRUNER_OWN = "lading-pruner", "lading-pruner-references"
 _ACCOUNT = """\
 apiVersion: v1
 kind: ServiceAccount
@@ -38,7 +38,8 @@ kind: {kind}
 metadata:
   name: {name}{namespace}
 rules:
-{rules}---
+{rules}"""
+_BINDING = """\
 apiVersion: rbac.authorization.k8s.io/v1
 kind: {kind}Binding
 metadata:
@@ -52,15 +53,28 @@ subjects:
     name: {account}
     namespace: {own_namespace}
 """
-_USER_ROLE = """\
+_LABELLED_ROLE = """\
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
-  name: lading-{name}
+  name: {name}
   labels:
-    rbac.authorization.k8s.io/aggregate-to-{name}: "true"
+    {label}: "true"
 rules:
 {rules}"""
+_AGGREGATED_ROLE = """\
+# Its rules are those of all ClusterRoles with the label; add one for each kind of --custom-path.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {name}
+aggregationRule:
+  clusterRoleSelectors:
+    - matchLabels:
+        {label}: "true"
+"""
+_PRUNER_LABEL = "lading.dev/aggregate-to-pruner"
+_USER_LABEL = "rbac.authorization.k8s.io/aggregate-to-"
 _WRITE = ("create", "update", "patch", "delete", "deletecollection")
 WRITTEN_BY_USERS = {
     "pinnedimagesets": "edit",
@@ -198,13 +212,20 @@ def user_rights(features: tuple[Feature, ...]) -> dict[str, tuple[Right, ...]]:
 
 def _user_roles(features: tuple[Feature, ...]) -> Iterator[str]:
     for name, granted in user_rights(features).items():
-        yield _USER_ROLE.format(name=name, rules=rules(granted))
+        yield _LABELLED_ROLE.format(
+            name=f"lading-{name}", label=_USER_LABEL + name, rules=rules(granted)
+        )
 
 
 def _pruner() -> Iterator[str]:
-    """The account of `lading prune` in a pod."""
+    """The account of `lading prune` in a pod; its role grows with every role of the label."""
     yield _ACCOUNT.format(name=_PRUNER, namespace=NAMESPACE)
-    yield from _roles(_PRUNER, _PRUNER, pruner_rights()[_PRUNER])
+    yield _AGGREGATED_ROLE.format(name=_PRUNER, label=_PRUNER_LABEL)
+    own = rules(pruner_rights()[_PRUNER])
+    yield _LABELLED_ROLE.format(name=_PRUNER_OWN, label=_PRUNER_LABEL, rules=own)
+    yield _BINDING.format(
+        kind="ClusterRole", name=_PRUNER, namespace="", account=_PRUNER, own_namespace=NAMESPACE
+    )
 
 
 def _file(documents: Iterable[str]) -> str:
@@ -215,30 +236,32 @@ def _base(rights: dict[Process, tuple[Right, ...]]) -> Iterator[str]:
     for process, granted in rights.items():
         if granted:
             account = f"lading-{process}"
-            yield _ACCOUNT.format(name=account, namespace=NAMESPACE)
-            yield from _roles(account, account, (one for one in granted if not one.overlay))
+            yield _ACCOUNT.format(name=account, namespace=process.namespace)
+            base = (one for one in granted if not one.overlay)
+            yield from _roles(account, account, base, process.namespace)
 
 
 def _overlay(overlay: str, rights: dict[Process, tuple[Right, ...]]) -> Iterator[str]:
     for process, granted in rights.items():
         account = f"lading-{process}"
         own = (one for one in granted if one.overlay == overlay)
-        yield from _roles(f"{account}-{overlay}", account, own)
+        yield from _roles(f"{account}-{overlay}", account, own, process.namespace)
 
 
-def _roles(name: str, account: str, rights: Iterable[Right]) -> Iterator[str]:
+def _roles(
+    name: str, account: str, rights: Iterable[Right], own_namespace: str = NAMESPACE
+) -> Iterator[str]:
     """A ClusterRole for the whole cluster and a Role for each namespace, with their bindings."""
     scoped = [(where, right) for right in rights for where in right.namespaces or ("",)]
     by_namespace = sorted(scoped, key=lambda one: one[0])
     for where, granted in groupby(by_namespace, key=lambda one: one[0]):
-        yield _ROLE.format(
-            kind="Role" if where else "ClusterRole",
-            name=_role_name(name, where),
-            namespace=f"\n  namespace: {where}" if where else "",
-            rules=rules(right for _, right in granted),
-            account=account,
-            own_namespace=NAMESPACE,
-        )
+        named = {
+            "kind": "Role" if where else "ClusterRole",
+            "name": _role_name(name, where),
+            "namespace": f"\n  namespace: {where}" if where else "",
+        }
+        yield _ROLE.format(**named, rules=rules(right for _, right in granted))
+        yield _BINDING.format(**named, account=account, own_namespace=own_namespace)
 
 
 def rules(rights: Iterable[Right]) -> str:
@@ -254,7 +277,6 @@ def _rule(right: Right) -> str:
 
 
 def _list(name: str, items: tuple[str, ...]) -> str:
-    items = tuple('"*"' if item == "*" else item for item in items)
     line = f"    {name}: [{', '.join(items)}]\n"
     if len(line) <= _LINE_CHARACTERS_MAX:
         return line

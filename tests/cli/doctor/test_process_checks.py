@@ -58,7 +58,7 @@ def test_an_unknown_gate_fails() -> None:
     ],
 )
 def test_pods_that_are_ready(kind: str, status: dict[str, int], result: str) -> None:
-    assert process_checks.ready(kind, "lading", status).result == result
+    assert process_checks.ready(kind, "lading", status, "lading-system").result == result
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,24 @@ def installed(
     return KubeClient(exchange)
 
 
+BOTH_MISSING = (
+    "The namespace lading-system has no Deployment lading-controller and the namespace"
+    " lading-agents has no DaemonSet lading-agent."
+)
+
+
 @pytest.mark.parametrize(
     ("missing", "result", "found"),
     [
-        (("/lading-agent",), "warning", "has no DaemonSet lading-agent."),
+        (
+            ("/lading-agent",),
+            "warning",
+            "The namespace lading-agents has no DaemonSet lading-agent.",
+        ),
         (
             ("deployments/lading-controller", "/lading-agent"),
             "skipped",
-            "has no Deployment lading-controller and no DaemonSet lading-agent.",
+            BOTH_MISSING,
         ),
     ],
 )
@@ -131,7 +141,7 @@ async def test_processes_that_are_missing_are_one_finding(
     checks = [one async for one in process_checks.processes(installed(missing=missing))]
     (finding,) = [one for one in checks if one.result is not CheckResult.OK]
     assert (finding.check, finding.result) == ("Processes", result)
-    assert finding.found == f"The namespace lading-system {found}"
+    assert finding.found == found
     assert "docs/install.md" in finding.next_step
 
 

@@ -28,7 +28,7 @@ class Asked:
         return any(
             self.verb in one.verbs
             and one.group == self.group
-            and bool({self.resource, "*"} & set(one.resources))
+            and self.resource in one.resources
             and (not one.names or self.name in one.names)
             and (not one.namespaces or self.namespace in one.namespaces)
             for one in rights

@@ -26,7 +26,7 @@ async def nodes(client: KubeClient) -> AsyncIterator[CheckFinding]:
     found = [one async for one in client.each(NODES)]
     silent = await _silent(client, found)
     if silent:
-        step = "check the pods of the agents there: kubectl -n lading-system get pods -o wide"
+        step = "check the pods of the agents there: kubectl -n lading-agents get pods -o wide"
         sentence = f"{len(silent)} of {len(found)} nodes do not report: {output.names(silent)}."
         yield findings.failed("Nodes", sentence, step)
     else:

@@ -84,17 +84,17 @@ async def processes(client: KubeClient) -> AsyncIterator[CheckFinding]:
     gates_of: dict[str, str] = {}
     missing = []
     for process, (kind, name) in _WORKLOADS.items():
-        workload = await _workload(client, kind, name)
+        workload = await _workload(client, kind, name, process.namespace)
         if workload is None:
-            missing.append(f"no {kind} {name}")
+            missing.append(f"{process.namespace} has no {kind} {name}")
             continue
-        yield ready(kind, name, workload["status"])
+        yield ready(kind, name, workload["status"], process.namespace)
         gates_of[name] = gates_in(workload)
         async for one in _rights_of(client, process, name):
             yield one
     if missing:
         finding = findings.warning if gates_of else findings.skipped
-        found = f"The namespace {NAMESPACE} has {' and '.join(missing)}."
+        found = f"The namespace {' and the namespace '.join(missing)}."
         yield finding("Processes", found, _INSTALL)
     for one in gates(gates_of):
         yield one
@@ -102,7 +102,9 @@ async def processes(client: KubeClient) -> AsyncIterator[CheckFinding]:
         yield await _leader(client)
 
 
-async def _workload(client: KubeClient, kind: str, name: str) -> dict[str, Any] | None:
+async def _workload(
+    client: KubeClient, kind: str, name: str, namespace: str
+) -> dict[str, Any] | None:
     resource = Resource(
         group="apps",
         version="v1",
@@ -112,19 +114,19 @@ async def _workload(client: KubeClient, kind: str, name: str) -> dict[str, Any] 
         type=dict[str, Any],
     )
     try:
-        return await client.get(resource, name, namespace=NAMESPACE)
+        return await client.get(resource, name, namespace=namespace)
     except kube.NotFound:
         return None
 
 
-def ready(kind: str, name: str, status: Mapping[str, Any]) -> CheckFinding:
+def ready(kind: str, name: str, status: Mapping[str, Any], namespace: str) -> CheckFinding:
     is_deployment = kind == "Deployment"
     wanted = status.get("replicas" if is_deployment else "desiredNumberScheduled", 0)
     ready = status.get("readyReplicas" if is_deployment else "numberReady", 0)
     found = f"{kind} {name}: {ready} of {wanted} pods are ready."
     if ready and ready == wanted:
         return findings.ok("Processes", found)
-    step = f"kubectl -n {NAMESPACE} describe {kind.lower()} {name}, then the logs of its pods"
+    step = f"kubectl -n {namespace} describe {kind.lower()} {name}, then the logs of its pods"
     return findings.failed("Processes", found, step)
 
 
@@ -164,9 +166,9 @@ async def _rights_of(
     client: KubeClient, process: Process, account: str
 ) -> AsyncIterator[CheckFinding]:
     """Those that the features need by default; what an overlay grants is not asked for."""
-    group = f"system:serviceaccounts:{NAMESPACE}"
+    group = f"system:serviceaccounts:{process.namespace}"
     user = {
-        "user": f"system:serviceaccount:{NAMESPACE}:{account}",
+        "user": f"system:serviceaccount:{process.namespace}:{account}",
         "groups": ["system:serviceaccounts", group, "system:authenticated"],
     }
     denied = []

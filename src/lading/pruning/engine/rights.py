@@ -23,8 +23,10 @@ RIGHTS: tuple[Right, ...] = (
         for group, plurals in _by_group(observe.KINDS).items()
     ),
     *(
-        Right(group=group, resources=("*",), verbs=READ, why="custom resources that name images")
-        for group in sorted({one.group for one in custom_paths.READY_MADE})
+        Right(group=group, resources=plurals, verbs=READ, why="custom resources that name images")
+        for group, plurals in _by_group(
+            {(one.group, one.plural) for one in custom_paths.READY_MADE}
+        ).items()
     ),
     Right(
         group="",

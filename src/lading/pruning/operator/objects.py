@@ -6,7 +6,6 @@ own exit code and reports by itself, so none stops another.
 
 import hashlib
 import json
-import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,29 +17,31 @@ from lading.api.imageregistry import (
     LogLevel,
     StoredImagePruner,
 )
-from lading.api.pruned_registries import PrunedRegistry, RegistryStorage, RegistryTrash
+from lading.api.pruned_registries import PrunedRegistry, RegistryTrash
 from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, SERVICE_ACCOUNTS
 from lading.kernel.objects import Resource
 from lading.pruning.operator.types import (
+    COMPONENT,
+    COMPONENT_LABEL,
+    FOLDER,
     IMAGE_STREAMS,
     OBJECT_NAME,
     OPENSHIFT_ROLE,
+    POD_LABELS,
     REPORT_NAME,
+    STORAGE_FOLDER,
     SYSTEM_ROLE,
     EffectiveSpec,
 )
 
 Document = dict[str, Any]
 HASH_ANNOTATION = "lading.dev/image-pruner-spec"
-COMPONENT_LABEL, COMPONENT = "app.kubernetes.io/component", "image-pruner"
 SELECTOR = f"{COMPONENT_LABEL}={COMPONENT}"
 TIME_ZONE = "Etc/UTC"
 RETRIES = 3
 """Of pods that fail by themselves; evictions do not count."""
 USAGE_ERROR, REFUSED = 2, 3
 """Exit codes that another try does not change."""
-FOLDER = "/etc/lading"
-_LABELS = {"app.kubernetes.io/name": "lading", COMPONENT_LABEL: COMPONENT}
 _VERBOSE = (LogLevel.DEBUG, LogLevel.TRACE, LogLevel.TRACE_ALL)
 _USER_ID = 65532
 _CONTAINER_SECURITY = {
@@ -101,12 +102,12 @@ def cron_job(
         "successfulJobsHistoryLimit": spec.successful_jobs_history_limit,
         "failedJobsHistoryLimit": spec.failed_jobs_history_limit,
         "jobTemplate": {
-            "metadata": {"labels": dict(_LABELS)},
+            "metadata": {"labels": dict(POD_LABELS)},
             "spec": {
                 "backoffLimit": RETRIES,
                 "podFailurePolicy": _FAILURE_POLICY,
                 "template": {
-                    "metadata": {"labels": dict(_LABELS)},
+                    "metadata": {"labels": dict(POD_LABELS)},
                     "spec": _pod(spec, image, prune_registry, reports_to_map),
                 },
             },
@@ -140,7 +141,7 @@ def _object(
 ) -> Document:
     metadata: Document = {
         "name": name,
-        "labels": {**_LABELS, OWNER_LABEL: OWNER},
+        "labels": {**POD_LABELS, OWNER_LABEL: OWNER},
         "ownerReferences": [
             {
                 "apiVersion": IMAGE_PRUNERS.api_version,
@@ -229,7 +230,9 @@ def _of_registry(
 
 
 def _optional_arguments(one: PrunedRegistry) -> Iterator[str]:
-    if one.storage:
+    if one.storage and one.storage.claim_name:
+        yield f"--storage=file://{_storage_folder(one)}"
+    elif one.storage:
         yield f"--storage={one.storage.url}"
     if one.sweep:
         yield "--sweep-blobs"
@@ -273,7 +276,7 @@ def _volumes(one: PrunedRegistry) -> Iterator[tuple[Document, Document]]:
     if one.storage and one.storage.claim_name:
         claim = {"persistentVolumeClaim": {"claimName": one.storage.claim_name}}
         volume, mount = _volume(one, "storage", claim)
-        yield volume, {"name": mount["name"], "mountPath": _storage_folder(one.storage)}
+        yield volume, {"name": mount["name"], "mountPath": _storage_folder(one)}
 
 
 def _volume(one: PrunedRegistry, what: str, source: Document) -> tuple[Document, Document]:
@@ -282,5 +285,5 @@ def _volume(one: PrunedRegistry, what: str, source: Document) -> tuple[Document,
     return {"name": name, **source}, mount
 
 
-def _storage_folder(storage: RegistryStorage) -> str:
-    return posixpath.normpath(storage.url.removeprefix("file://"))
+def _storage_folder(one: PrunedRegistry) -> str:
+    return f"{STORAGE_FOLDER}/{one.name}"

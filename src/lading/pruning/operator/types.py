@@ -31,6 +31,12 @@ REPORT_NAME = "lading-image-pruner-report"
 """The ConfigMap for the reports of Jobs, where the status of the ImagePruner drops them."""
 IMAGE_STREAMS = "imagestreams"
 """The run that is not about one of `spec.registries`."""
+COMPONENT_LABEL, COMPONENT = "app.kubernetes.io/component", "image-pruner"
+POD_LABELS = {"app.kubernetes.io/name": "lading", COMPONENT_LABEL: COMPONENT}
+FOLDER = "/etc/lading"
+"""Where ConfigMaps and Secrets are mounted."""
+STORAGE_FOLDER = "/storage"
+"""Where claims are mounted, each in a folder of its own: nothing of Lading's image is hidden."""
 SWEEP_SUFFIX = ".blobs"
 """After the name of a registry: the sweep of its storage. No registry has a dot in its name."""
 

@@ -24,6 +24,12 @@ class CustomPath(msgspec.Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         return f"{self.kind}.{self.group}={self.path}"
 
+    @property
+    def plural(self) -> str:
+        """By the rule that all ready-made kinds follow; for rights, which go by plural names."""
+        name = self.kind.lower()
+        return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+
     def mentions(self, document: Mapping[str, Any], where: str) -> Iterator[Mention]:
         import jsonpath  # slow to load, and many clusters have no such resource
 

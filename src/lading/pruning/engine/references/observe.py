@@ -201,6 +201,13 @@ async def _of_kind(
                     pairs += mirrors.pairs_of(document, resource.kind)
         except kube.Gone:
             continue
+        except kube.Forbidden as error:
+            message = (
+                f"the list of {resource.plural} failed: {error}. Grant the account of this run the"
+                f" verbs get, list and watch on {resource.plural} of API group"
+                f" {resource.group or 'core'}, with a ClusterRole"
+            )
+            raise _incomplete(identity, message) from error
         except kube.KubeError as error:
             message = f"the list of {resource.plural} failed: {error}"
             raise _incomplete(identity, message) from error

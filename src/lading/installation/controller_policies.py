@@ -1,0 +1,177 @@
+"""The admission policies that hold a controller that was taken over, for its names. Pure.
+
+What the controller may create, such as a DaemonSet or a CronJob, could run anything as anyone. The
+policies accept what Lading itself writes. What an administrator decides is read from objects that
+the controller may not write: its own Deployment (images, pull secrets) and the ImagePruner
+(Secrets, ConfigMaps, claims).
+"""
+
+from lading.api.definitions import OWNER, OWNER_LABEL
+from lading.installation import holder_policies, policies, pruner_policies
+from lading.installation.policies import (
+    PRESENT,
+    WRITES,
+    AdmissionPolicy,
+    AdmissionRule,
+    Check,
+    Document,
+    Parameter,
+)
+from lading.prepull.types import HOLD_KEY_NAME, HOLDER_LABEL, HOLDER_LABEL_VALUE, HOLDER_NAME
+from lading.pruning.operator.types import OBJECT_NAME
+
+ACCOUNT = "lading-controller"
+DEPLOYMENT = "lading-controller"
+SERVICE_ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
+SECRET_TYPES = ("Opaque", "cluster.x-k8s.io/secret")
+"""Of stubs. No controller of Kubernetes does anything for a Secret of these types."""
+_NAMES = {
+    "daemonsets": HOLDER_NAME,
+    "cronjobs": OBJECT_NAME,
+    "serviceaccounts": OBJECT_NAME,
+}
+_KEPT_OF_PODS = (
+    *("metadata.?labels", "metadata.?annotations", "metadata.?finalizers"),
+    *("metadata.?ownerReferences", "spec.?initContainers", "spec.?containers"),
+    *("spec.?nodeSelector", "spec.?affinity", "spec.?tolerations", "spec.?activeDeadlineSeconds"),
+)
+"""All that the API server lets anyone change of a pod that waits, except its gates."""
+
+
+def controller_policies(
+    *, namespace: str, account: str = ACCOUNT, deployment: str = DEPLOYMENT
+) -> list[Document]:
+    """Each policy with its binding."""
+    own = Parameter(api_version="apps/v1", kind="Deployment", name=deployment, namespace=namespace)
+    made = (
+        _names(namespace),
+        holder_policies.daemon_set(own),
+        pruner_policies.cron_job(own),
+        pruner_policies.cron_job_sources(),
+        pruner_policies.image_pruner(),
+        _pods(),
+        _secrets(namespace),
+        _bindings(namespace),
+    )
+    return policies.documents(made, namespace=namespace, account=account)
+
+
+def _names(namespace: str) -> AdmissionPolicy:
+    """The policies about templates look at objects with Lading's label, so each must have it."""
+    known = ", ".join(f'"{resource}": "{name}"' for resource, name in _NAMES.items())
+    ours = policies.label("object", OWNER_LABEL)
+    return AdmissionPolicy(
+        name="lading-controller-names",
+        rules=(
+            AdmissionRule(version="v1", group="apps", resources=("daemonsets",)),
+            AdmissionRule(version="v1", group="batch", resources=("cronjobs",)),
+            AdmissionRule(version="v1", group="", resources=("serviceaccounts",)),
+        ),
+        variables={"name": f"{{{known}}}[request.resource.resource]"},
+        checks=(
+            Check(
+                expression=(
+                    f"{PRESENT}.metadata.name == variables.name"
+                    f' && request.namespace == "{namespace}"'
+                ),
+                message_expression=(
+                    '"the controller must write only " + variables.name + " of " '
+                    f'+ request.resource.resource + " in namespace {namespace}, not "'
+                    f' + request.namespace + "/" + {PRESENT}.metadata.name'
+                ),
+            ),
+            Check(
+                expression=f'object == null || {ours} == "{OWNER}"',
+                message=f"what the controller writes must have the label {OWNER_LABEL}: {OWNER}",
+            ),
+        ),
+    )
+
+
+def _pods() -> AdmissionPolicy:
+    """A label is written by anyone who may write the pod; the owner is what its maker wrote."""
+    owner = (
+        f'one.kind == "DaemonSet" && one.name == "{HOLDER_NAME}" && one.?controller.orValue(false)'
+    )
+    return AdmissionPolicy(
+        name="lading-controller-pods",
+        rules=(AdmissionRule(version="v1", group="", resources=("pods", "pods/*")),),
+        checks=(
+            Check(
+                expression=(
+                    'request.operation != "CREATE"'
+                    f' && {policies.label("oldObject", HOLDER_LABEL)} == "{HOLDER_LABEL_VALUE}"'
+                    f" && oldObject.metadata.?ownerReferences.orValue([]).exists(one, {owner})"
+                ),
+                message_expression=(
+                    '"the controller must change and delete only pods that hold images, of'
+                    f' DaemonSet {HOLDER_NAME}, not " + {PRESENT}.metadata.name'
+                ),
+            ),
+            Check(
+                expression=(
+                    'request.operation != "UPDATE" || (request.?subResource.orValue("") == ""'
+                    f" && {policies.unchanged(_KEPT_OF_PODS)})"
+                ),
+                message="the controller must change only the scheduling gates of a pod",
+            ),
+        ),
+    )
+
+
+def _secrets(namespace: str) -> AdmissionPolicy:
+    """A Secret of another type makes Kubernetes act: it would get the token of any account."""
+    types = ", ".join(f'"{one}"' for one in SECRET_TYPES)
+    annotation = f'"{SERVICE_ACCOUNT_ANNOTATION}" in object.metadata.?annotations.orValue({{}})'
+    return AdmissionPolicy(
+        name="lading-controller-secrets",
+        rules=(AdmissionRule(version="v1", group="", resources=("secrets",), operations=WRITES),),
+        checks=(
+            Check(
+                expression=f'object.?type.orValue("Opaque") in [{types}]',
+                message_expression=(
+                    '"the controller must write only Secrets of type Opaque or that of Cluster API,'
+                    ' not " + object.?type.orValue("")'
+                ),
+                message="the controller must write only Secrets of type Opaque",
+            ),
+            Check(
+                expression=f"!({annotation})",
+                message=(
+                    "the controller must write only Secrets without the annotation"
+                    f" {SERVICE_ACCOUNT_ANNOTATION}"
+                ),
+            ),
+            Check(
+                expression=(
+                    f'request.namespace != "{namespace}"'
+                    f' || (object.metadata.name == "{HOLD_KEY_NAME}"'
+                    ' && object.?type.orValue("Opaque") == "Opaque")'
+                ),
+                message_expression=(
+                    f'"the controller must write only Secret {HOLD_KEY_NAME}, of type Opaque, in'
+                    f' namespace {namespace}, not " + object.metadata.name'
+                ),
+            ),
+        ),
+    )
+
+
+def _bindings(namespace: str) -> AdmissionPolicy:
+    """The account of the pruner is the only one that the controller gives rights to."""
+    subject = f'one.kind == "ServiceAccount" && one.name == "{OBJECT_NAME}"'
+    own = f'{subject} && one.?namespace.orValue("") == "{namespace}"'
+    return AdmissionPolicy(
+        name="lading-controller-bindings",
+        rules=(
+            AdmissionRule(
+                version="v1", group="rbac.authorization.k8s.io", resources=("clusterrolebindings",)
+            ),
+        ),
+        checks=(
+            Check(
+                expression=f"object == null || object.?subjects.orValue([]).all(one, {own})",
+                message=f"the controller must bind roles only to ServiceAccount {OBJECT_NAME}",
+            ),
+        ),
+    )

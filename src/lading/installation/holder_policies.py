@@ -1,0 +1,125 @@
+"""The admission policy about the pods that hold images: no image runs its own code there. Pure."""
+
+from lading.installation import pod_policies, policies
+from lading.installation.policies import (
+    OURS,
+    WRITES,
+    AdmissionPolicy,
+    AdmissionRule,
+    Check,
+    Parameter,
+)
+from lading.prepull.types import HOLD_PROGRAM, HOLDER_LABELS, HOLDER_NAME
+
+_OWNER = f"DaemonSet {HOLDER_NAME}"
+_FOLDER = "^/lading-hold(-[0-9a-f]+)?$"
+_PLAIN_PATH = "^(/[a-z0-9-]+)+$"
+_OWN_IMAGE = (
+    "(one.image == variables.controller.image"
+    ' || "--prepull-hold-image=" + one.image in variables.arguments)'
+)
+_COMMAND = "one.?command.orValue([])"
+_MOUNTS = "one.?volumeMounts.orValue([])"
+_IN_FOLDER = (
+    f"{_MOUNTS}.size() == 1 && {_MOUNTS}[0].name in variables.folders"
+    f' && {_MOUNTS}[0].mountPath.matches("{_FOLDER}")'
+)
+
+
+def daemon_set(own: Parameter) -> AdmissionPolicy:
+    return AdmissionPolicy(
+        name="lading-controller-daemon-set",
+        rules=(
+            AdmissionRule(group="apps", version="v1", resources=("daemonsets",), operations=WRITES),
+        ),
+        labels=OURS,
+        parameter=own,
+        variables={
+            **pod_policies.template_variables("object.spec.template"),
+            **pod_policies.OWN_VARIABLES,
+            "folders": "variables.volumes.filter(one, has(one.emptyDir)).map(one, one.name)",
+        },
+        checks=(*pod_policies.restricted(_OWNER, HOLDER_LABELS), *_pod(), *_containers()),
+    )
+
+
+def _pod() -> tuple[Check, ...]:
+    account = 'variables.pod.?serviceAccountName.orValue("default") in ["", "default"]'
+    argument = '"--prepull-pull-secret=" + one.?name.orValue("")'
+    return (
+        Check(
+            expression=(
+                f"{account} && variables.pod.?automountServiceAccountToken.orValue(true) == false"
+            ),
+            message=(
+                f"{_OWNER}: its pods must have the account default and"
+                " automountServiceAccountToken: false"
+            ),
+        ),
+        policies.none_of(
+            "otherVolumes",
+            "variables.volumes.filter(one, !has(one.emptyDir) && !has(one.image))"
+            ".map(one, one.name)",
+            before=f"{_OWNER}: volume",
+            after="must be of type emptyDir or image",
+        ),
+        policies.none_of(
+            "otherPullSecrets",
+            "variables.pod.?imagePullSecrets.orValue([])"
+            f".map(one, {argument}).filter(one, !(one in variables.arguments))",
+            before=f"{_OWNER}: a pull secret must be in the Deployment of the controller:",
+            after="is not among its arguments",
+        ),
+    )
+
+
+def _containers() -> tuple[Check, ...]:
+    """Nothing of a held image runs: a container starts the program that waits, of Lading's image.
+
+    A container of Lading's image finds it there, and no mount may hide it. In a container of the
+    held image it is in a folder that an init container of Lading's image filled.
+    """
+    visible = (
+        f"{_MOUNTS}.all(mount, mount.?readOnly.orValue(false)"
+        f' && mount.mountPath.matches("{_PLAIN_PATH}")'
+        f' && !"{HOLD_PROGRAM}/".startsWith(mount.mountPath + "/"))'
+    )
+    waits = f'{_COMMAND} == ["{HOLD_PROGRAM}"] && {_OWN_IMAGE} && {visible}'
+    waits_in_folder = (
+        f'{_IN_FOLDER} && {_COMMAND} == [{_MOUNTS}[0].mountPath + "/hold"]'
+        f" && {_MOUNTS}[0].?readOnly.orValue(false)"
+    )
+    copies = (
+        f"{_OWN_IMAGE} && {_IN_FOLDER}"
+        f' && {_COMMAND} == ["{HOLD_PROGRAM}", {_MOUNTS}[0].mountPath + "/hold"]'
+    )
+    named = 'map(one, one.name + " of " + one.image)'
+    return (
+        pod_policies.each_container(
+            "withInput",
+            " && ".join(
+                f"one.?{one}.orValue([]).size() == 0" for one in ("args", "env", "envFrom")
+            ),
+            _OWNER,
+            "must have neither args nor env nor envFrom",
+        ),
+        policies.none_of(
+            "running",
+            f"variables.pod.containers.filter(one, !({waits} || {waits_in_folder})).{named}",
+            before=f"{_OWNER}: container",
+            after=(
+                f"must run only {HOLD_PROGRAM} of the controller's image, with no mount over it,"
+                " or the copy that an init container made of it"
+            ),
+        ),
+        policies.none_of(
+            "copying",
+            f"variables.pod.?initContainers.orValue([]).filter(one, !({copies})).{named}",
+            before=f"{_OWNER}: init container",
+            after=f"must run only {HOLD_PROGRAM} FOLDER/hold of the controller's image",
+        ),
+        Check(
+            expression="variables.folders.size() <= 1",
+            message=f"{_OWNER}: its pods must have at most one emptyDir",
+        ),
+    )

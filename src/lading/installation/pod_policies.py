@@ -1,0 +1,152 @@
+"""What the pods of a template that the controller writes must be: unable to leave. Pure.
+
+The rules of the Pod Security Standard `restricted`, and no field that Lading does not write and
+that gives a pod more than its image. Each names what it found and what it expects.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from lading.installation import policies
+from lading.installation.policies import Check
+
+CONTROLLER_CONTAINER = "controller"
+"""Of the controller's Deployment: it has Lading's own image."""
+OWN_VARIABLES = {
+    "controller": (
+        f'params.spec.template.spec.containers.filter(one, one.name == "{CONTROLLER_CONTAINER}")[0]'
+    ),
+    "arguments": "variables.controller.?args.orValue([])",
+}
+"""Of a policy with the controller's Deployment as its parameter, which the controller may not
+write: what an administrator decided there."""
+_SHARED = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace")
+_PLACES = ("nodeName", "runtimeClassName", "resourceClaims", "ephemeralContainers")
+_USERS = ("runAsUser", "runAsGroup", "fsGroup")
+_OVERRIDES = (
+    *("runAsUser", "runAsGroup", "seccompProfile", "appArmorProfile", "seLinuxOptions"),
+    "windowsOptions",
+)
+_REACHED = (
+    *("ports", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe", "volumeDevices"),
+)
+_ANNOTATIONS = (
+    'one.startsWith("lading.dev/") || one.startsWith("cluster-autoscaler.kubernetes.io/")'
+)
+
+
+def template_variables(template: str) -> dict[str, str]:
+    """The parts of a pod template that the checks look at."""
+    return {
+        "pod": f"{template}.spec",
+        "containers": "variables.pod.containers + variables.pod.?initContainers.orValue([])",
+        "volumes": "variables.pod.?volumes.orValue([])",
+        "annotations": f"{template}.?metadata.?annotations.orValue({{}})",
+        "labels": f"{template}.?metadata.?labels.orValue({{}})",
+    }
+
+
+def restricted(owner: str, labels: Mapping[str, str]) -> tuple[Check, ...]:
+    """Of every pod and of every container of a template of the owner, such as DaemonSet NAME."""
+    return (*_namespaces(owner), *_security(owner), *_metadata(owner, labels), *_containers(owner))
+
+
+def _namespaces(owner: str) -> Iterator[Check]:
+    yield Check(
+        expression=" && ".join(f"!variables.pod.?{one}.orValue(false)" for one in _SHARED),
+        message=f"{owner}: its pods must not have {_listed(_SHARED)}",
+    )
+    yield Check(
+        expression=_without("variables.pod", _PLACES),
+        message=f"{owner}: its pods must not have {_listed(_PLACES)}",
+    )
+
+
+def _security(owner: str) -> Iterator[Check]:
+    security = "variables.pod.?securityContext"
+    users = "".join(f" && {security}.?{one}.orValue(1) != 0" for one in _USERS)
+    yield Check(
+        expression=(
+            f"{security}.?runAsNonRoot.orValue(false){users}"
+            f" && {security}.?supplementalGroups.orValue([]).size() == 0"
+        ),
+        message=(
+            f"{owner}: the securityContext of its pods must have runAsNonRoot: true, no user and no"
+            " group 0, and no supplementalGroups"
+        ),
+    )
+    options = "".join(f" && !{security}.?{one}.hasValue()" for one in _OVERRIDES[-2:])
+    yield Check(
+        expression=(
+            f'{security}.?seccompProfile.?type.orValue("") == "RuntimeDefault"'
+            f' && {security}.?appArmorProfile.?type.orValue("RuntimeDefault") == "RuntimeDefault"'
+            f"{options} && {security}.?sysctls.orValue([]).size() == 0"
+        ),
+        message=(
+            f"{owner}: the securityContext of its pods must have the seccomp profile"
+            " RuntimeDefault, no other AppArmor profile, and no seLinuxOptions, windowsOptions or"
+            " sysctls"
+        ),
+    )
+
+
+def _metadata(owner: str, labels: Mapping[str, str]) -> Iterator[Check]:
+    """Labels choose pods for others, and annotations are read by networks and runtimes."""
+    wanted = ", ".join(f'"{key}": "{value}"' for key, value in sorted(labels.items()))
+    shown = wanted.replace('"', "")
+    yield Check(
+        expression=f"variables.labels == {{{wanted}}}",
+        message=f"{owner}: its pods must have exactly these labels: {shown}",
+    )
+    yield policies.none_of(
+        "foreignAnnotations",
+        f"variables.annotations.filter(one, !({_ANNOTATIONS})).map(one, one)",
+        before=f"{owner}: its pods must not have the annotation",
+        after="of another program",
+    )
+
+
+def _containers(owner: str) -> Iterator[Check]:
+    security = "one.?securityContext"
+    yield each_container(
+        "privileged",
+        f"{security}.?allowPrivilegeEscalation.orValue(true) == false"
+        f" && {security}.?privileged.orValue(false) == false"
+        f' && {security}.?procMount.orValue("Default") == "Default"',
+        owner,
+        "must have allowPrivilegeEscalation: false, and neither privileged nor procMount",
+    )
+    yield each_container(
+        "capable",
+        f'"ALL" in {security}.?capabilities.?drop.orValue([])'
+        f" && {security}.?capabilities.?add.orValue([]).size() == 0",
+        owner,
+        "must drop the capabilities ALL and add none",
+    )
+    yield each_container(
+        "overriding",
+        f"{_without(security, _OVERRIDES)} && {security}.?runAsNonRoot.orValue(true)",
+        owner,
+        f"must not override the securityContext of the pod: {_listed(_OVERRIDES)}, runAsNonRoot",
+    )
+    yield each_container(
+        "reached", _without("one", _REACHED), owner, f"must not have {_listed(_REACHED)}"
+    )
+
+
+def each_container(variable: str, condition: str, owner: str, expected: str) -> Check:
+    """The message names the containers for which the condition does not hold."""
+    return policies.none_of(
+        variable,
+        f"variables.containers.filter(one, !({condition})).map(one, one.name)",
+        before=f"{owner}: container",
+        after=expected,
+    )
+
+
+def _without(one: str, fields: tuple[str, ...]) -> str:
+    return " && ".join(f"!{one}.?{field}.hasValue()" for field in fields)
+
+
+def _listed(fields: tuple[str, ...]) -> str:
+    *first, last = fields
+    return f"{', '.join(first)} or {last}"

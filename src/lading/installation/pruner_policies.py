@@ -1,0 +1,178 @@
+"""The admission policies about the CronJob that prunes, and about the ImagePruner. Pure.
+
+Two of them are about one CronJob, because a policy compares with one object: the image is that of
+the controller's Deployment, and what is mounted is what the ImagePruner names.
+"""
+
+from lading.api.imageregistry import GROUP, IMAGE_PRUNERS, NAME
+from lading.installation import pod_policies, policies
+from lading.installation.pod_policies import each_container
+from lading.installation.policies import (
+    OURS,
+    WRITES,
+    AdmissionPolicy,
+    AdmissionRule,
+    Check,
+    Parameter,
+)
+from lading.pruning.operator.types import FOLDER, OBJECT_NAME, POD_LABELS, STORAGE_FOLDER
+
+_OWNER = f"CronJob {OBJECT_NAME}"
+_TEMPLATE = "object.spec.jobTemplate.spec.template"
+_CRON_JOBS = AdmissionRule(group="batch", version="v1", resources=("cronjobs",), operations=WRITES)
+_VARIABLES = ("POD_NAME", "POD_NAMESPACE", "REGISTRY_AUTH_FILE")
+
+
+def cron_job(own: Parameter) -> AdmissionPolicy:
+    return AdmissionPolicy(
+        name="lading-controller-cron-job",
+        rules=(_CRON_JOBS,),
+        labels=OURS,
+        parameter=own,
+        variables={**pod_policies.template_variables(_TEMPLATE), **pod_policies.OWN_VARIABLES},
+        checks=(*pod_policies.restricted(_OWNER, POD_LABELS), *_pod(), *_containers()),
+    )
+
+
+def _pod() -> tuple[Check, ...]:
+    return (
+        Check(
+            expression=f'variables.pod.?serviceAccountName.orValue("") == "{OBJECT_NAME}"',
+            message=f"{_OWNER}: its pods must have the account {OBJECT_NAME}",
+        ),
+        Check(
+            expression=(
+                "variables.pod.?initContainers.orValue([]).size() == 0"
+                " && variables.pod.?imagePullSecrets.orValue([]).size() == 0"
+            ),
+            message=f"{_OWNER}: its pods must not have initContainers or imagePullSecrets",
+        ),
+    )
+
+
+def _containers() -> tuple[Check, ...]:
+    own_image = (
+        "one.image == variables.controller.image"
+        ' || "--pruner-image=" + one.image in variables.arguments'
+    )
+    names = ", ".join(f'"{one}"' for one in _VARIABLES)
+    known = (
+        f"one.?env.orValue([]).all(set, set.name in [{names}]"
+        " && (!has(set.valueFrom) || has(set.valueFrom.fieldRef)))"
+    )
+    below = f"^({FOLDER}|{STORAGE_FOLDER})/[a-z0-9/-]+$"
+    return (
+        policies.none_of(
+            "otherImages",
+            f"variables.containers.filter(one, !({own_image}))"
+            '.map(one, one.name + " of " + one.image)',
+            before=f"{_OWNER}: container",
+            after="must be of the controller's image",
+        ),
+        each_container(
+            "otherCommands",
+            "one.?command.orValue([]).size() == 0 && one.?args.orValue([]).size() > 1"
+            ' && one.args[0] == "prune" && one.args[1] == "images"',
+            _OWNER,
+            "must have no command, and args that begin with prune images",
+        ),
+        each_container(
+            "otherVariables", known, _OWNER, f"must set no variables but {', '.join(_VARIABLES)}"
+        ),
+        each_container(
+            "otherMounts",
+            f'one.?volumeMounts.orValue([]).all(mount, mount.mountPath.matches("{below}"))',
+            _OWNER,
+            f"must mount volumes only below {FOLDER} and {STORAGE_FOLDER}",
+        ),
+    )
+
+
+def cron_job_sources() -> AdmissionPolicy:
+    claim = "one.persistentVolumeClaim"
+    sources = " || ".join(
+        (
+            f"(has(one.secret) && {_names_secret('one.secret.secretName')})",
+            f"(has(one.configMap) && {_names_config_map('one.configMap.name')})",
+            f"(has({claim}) && {_names_claim(f'{claim}.claimName')})",
+        )
+    )
+    environment = (
+        "one.?envFrom.orValue([]).all(set, has(set.secretRef) && !has(set.prefix)"
+        f" && {_names_secret('set.secretRef.name')})"
+    )
+    named = f"that ImagePruner {NAME} names in spec.registries"
+    return AdmissionPolicy(
+        name="lading-controller-cron-job-sources",
+        rules=(_CRON_JOBS,),
+        labels=OURS,
+        parameter=Parameter(
+            api_version=IMAGE_PRUNERS.api_version, kind=IMAGE_PRUNERS.kind, name=NAME
+        ),
+        variables={
+            "registries": "params.?spec.?registries.orValue([])",
+            "containers": f"{_TEMPLATE}.spec.containers",
+        },
+        checks=(
+            policies.none_of(
+                "otherVolumes",
+                f"{_TEMPLATE}.spec.?volumes.orValue([]).filter(one, !({sources}))"
+                ".map(one, one.name)",
+                before=f"{_OWNER}: volume",
+                after=f"must be of a Secret, a ConfigMap or a claim {named}",
+            ),
+            each_container(
+                "otherSecrets",
+                environment,
+                _OWNER,
+                f"must take variables only from Secrets {named}",
+            ),
+        ),
+    )
+
+
+def _names_secret(name: str) -> str:
+    return _names(
+        f'{name} == registry.?credentialsSecretName.orValue("")'
+        f' || {name} == registry.?storage.?secretName.orValue("")'
+        f" || {name} in registry.?kubeconfigSecretNames.orValue([])"
+    )
+
+
+def _names_config_map(name: str) -> str:
+    return _names(
+        f'{name} == registry.?policyConfigMapName.orValue("")'
+        f' || {name} == registry.?certificateAuthorityConfigMapName.orValue("")'
+    )
+
+
+def _names_claim(name: str) -> str:
+    return _names(f'{name} == registry.?storage.?claimName.orValue("")')
+
+
+def _names(condition: str) -> str:
+    return f"variables.registries.exists(registry, {condition})"
+
+
+def image_pruner() -> AdmissionPolicy:
+    """Otherwise the controller could name any Secret there, and mount it."""
+    return AdmissionPolicy(
+        name="lading-controller-image-pruner",
+        rules=(
+            AdmissionRule(
+                group=GROUP, version="v1", resources=("imagepruners",), operations=WRITES
+            ),
+        ),
+        checks=(
+            Check(
+                expression=(
+                    'request.operation == "CREATE"'
+                    " && object.?spec.?registries.orValue([]).size() == 0"
+                ),
+                message=(
+                    "the controller must create an ImagePruner only without spec.registries, and"
+                    " must not change its spec"
+                ),
+            ),
+        ),
+    )
