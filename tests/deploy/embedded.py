@@ -40,7 +40,7 @@ IDENTITIES = {
         name=ACCOUNT.format("lading-agent-tests", "default"), extra={NODE_NAME: ("node-a",)}
     ),
 }
-NOT_EMBEDDED = {"PriorityClass"}
+NOT_EMBEDDED = {"PriorityClass", "NetworkPolicy"}
 """Kinds that only a real API server has; `make real` installs them there."""
 
 

@@ -670,12 +670,19 @@ ESCAPES: tuple[Escape, ...] = (
         {"/runtimeClassName": "host"},
     ),
     # labels and names
-    _holder(
+    _one(
         "a holder with the labels of the controller",
-        "must have exactly these labels",
-        {
-            "/spec/template/metadata/labels/app": "other",
-        },
+        "must have the labels app.kubernetes.io/component: prepull",
+        lambda attacker: attacker.create(
+            DAEMON_SETS,
+            changed(
+                attacker.daemon_set(),
+                {
+                    f"{place}/app.kubernetes.io~1component": "controller"
+                    for place in ("/spec/selector/matchLabels", "/spec/template/metadata/labels")
+                },
+            ),
+        ),
     ),
     _holder(
         "a DaemonSet without Lading's label, which no policy about templates looks at",
@@ -862,14 +869,17 @@ OWN_WRITES: tuple[OwnWrite, ...] = (
         sentence="the key of the holders' folders",
         write=lambda attacker: attacker.create(SECRETS, secret(HOLD_KEY_NAME, type="Opaque")),
     ),
-    *(
-        OwnWrite(
-            sentence=f"a managed stub of type {one}",
-            write=lambda attacker, one=one: attacker.create(
-                SECRETS, secret(f"other{STUB}", type=one), namespace=MACHINES
-            ),
-        )
-        for one in ("Opaque", "cluster.x-k8s.io/secret")
+    OwnWrite(
+        sentence="a managed stub",
+        write=lambda attacker: attacker.create(
+            SECRETS, secret(f"other{STUB}", type="Opaque"), namespace=MACHINES
+        ),
+    ),
+    OwnWrite(
+        sentence="a managed stub of Cluster API",
+        write=lambda attacker: attacker.create(
+            SECRETS, secret(f"other{STUB}", type="cluster.x-k8s.io/secret"), namespace=MACHINES
+        ),
     ),
     OwnWrite(
         sentence="the content of a managed stub",

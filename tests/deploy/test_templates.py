@@ -9,6 +9,7 @@ import yaml
 
 from lading.prepull import holder
 from lading.prepull.types import PrePullSettings
+from lading.pruning.operator.types import POD_LABELS
 from lading.wiring.features import DEFINITIONS
 from tests.deploy import manifests, templates
 from tests.deploy.manifests import Document
@@ -143,7 +144,7 @@ def controller_labels() -> Document:
 def test_policies_select_the_pods_that_they_are_about() -> None:
     (budget,) = templates.documents("pod-disruption-budget.yaml")
     assert budget["spec"]["selector"]["matchLabels"] == controller_labels()
-    controller, held = templates.documents("network-policy.yaml")
+    controller, held, pruner = templates.documents("network-policy.yaml")
     assert controller["spec"]["podSelector"]["matchLabels"] == controller_labels()
     assert controller["spec"]["policyTypes"] == ["Ingress"]
     assert [one["ports"] for one in controller["spec"]["ingress"]] == [[{"port": "metrics"}]]
@@ -156,6 +157,8 @@ def test_policies_select_the_pods_that_they_are_about() -> None:
         "podSelector": held["spec"]["podSelector"],
         "policyTypes": ["Ingress", "Egress"],
     }
+    assert pruner["spec"]["podSelector"]["matchLabels"] == POD_LABELS
+    assert pruner["spec"]["policyTypes"] == ["Ingress"]
 
 
 def test_a_monitor_of_the_chart_is_that_of_the_manifests() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lading.api.rbac import Process
-from tests.deploy.manifests import DEPLOY
+from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.e2e import waiting
 from tests.real.bed import api_server
 
@@ -57,6 +57,18 @@ def apply(server: api_server.ApiServer, *, registry_host: str) -> None:
     server.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
     server.kubectl("wait", "--for=condition=Established", "--all", "crd", "--timeout=90s")
     server.kubectl("apply", "--server-side", "-f", "-", stdin=_harmless(server, registry_host))
+
+
+def decide(server: api_server.ApiServer, *arguments: str) -> None:
+    """Starts the controller's pods with these too: the policies look there for what is decided."""
+    added = [
+        {"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": one}
+        for one in arguments
+    ]
+    server.kubectl(
+        *("patch", "deployment/lading-controller", f"--namespace={NAMESPACE}", "--type=json"),
+        f"--patch={json.dumps(added)}",
+    )
 
 
 def _harmless(server: api_server.ApiServer, registry_host: str) -> str:

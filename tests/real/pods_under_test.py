@@ -8,12 +8,13 @@ from typing import Any
 
 from release.image import PYTHON
 from tests import free_ports
-from tests.deploy.manifests import NAMESPACE
+from tests.deploy.manifests import AGENT_NAMESPACE, NAMESPACE
 from tests.real import own_overlay
 from tests.real.bed import cluster, images, sandbox
 
 WITHIN = "--timeout=90s"
 IN_NAMESPACE = f"--namespace={NAMESPACE}"
+OF_AGENTS = f"--namespace={AGENT_NAMESPACE}"
 WORKER = {"machineconfiguration.openshift.io/role": "worker"}
 
 
@@ -42,8 +43,8 @@ class Pods:
     def install(self) -> None:
         """Returns when every pod is Ready."""
         self.kubectl("apply", "--server-side", "-k", str(self.overlay))
-        for what in ("deployment/lading-controller", "daemonset/lading-agent"):
-            self.kubectl("rollout", "status", what, IN_NAMESPACE, WITHIN)
+        self.kubectl("rollout", "status", "deployment/lading-controller", IN_NAMESPACE, WITHIN)
+        self.kubectl("rollout", "status", "daemonset/lading-agent", OF_AGENTS, WITHIN)
 
     def pin_new(self, name: str) -> str:
         """A set of an image that no node has yet; the image."""
@@ -87,8 +88,9 @@ class Pods:
 
     def progress(self) -> Any:
         """Through the API server, for which the component `live-progress` is needed."""
-        (pod,) = self.objects("pods", IN_NAMESPACE, "-l=app.kubernetes.io/component=agent")
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}/proxy/pinned-images"
+        (pod,) = self.objects("pods", OF_AGENTS, "-l=app.kubernetes.io/component=agent")
+        pods = f"/api/v1/namespaces/{AGENT_NAMESPACE}/pods"
+        path = f"{pods}/{pod['metadata']['name']}/proxy/pinned-images"
         return json.loads(self.kubectl("get", "--raw", path))
 
     def inside(self, component: str, program: str) -> str:

@@ -153,7 +153,10 @@ def control_plane_server() -> Iterator[ApiServer]:
         control_plane.start_scheduler(place, running)
         control_plane.start_controllers(place, running, only=CONTROLLERS)
         running.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
-        for name in ("namespace", "rbac", "priority-class", "controller-policy", "agent-policy"):
+        for name in (
+            *("namespace", "rbac", "priority-class", "controller"),
+            *("controller-policy", "agent-policy"),
+        ):
             running.kubectl("apply", "--server-side", "-f", str(DEPLOY / "base" / f"{name}.yaml"))
         yield running
 
@@ -167,6 +170,7 @@ async def opened(server: ApiServer, folder: Path) -> AsyncIterator[ControlPlaneW
         served = await enter(registry.serve(folder, RegistrySettings()))
         registries = await enter(open_registries(CLOCK))
         await own_image.push(registries.client, served.host, frozenset({LINUX_AMD64}))
+        installed.decide(server, f"--prepull-hold-image={own_image.reference(served.host)}")
         made = [await enter(_node(name, folder / name, client, registries)) for name in NAMES]
         await enter(_running_nodes(made, client, registries))
         record = RollOutRecord(await enter(_holder_pods(client)))

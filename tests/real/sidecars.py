@@ -1,4 +1,4 @@
-"""Admission that adds a label and a sidecar to DaemonSets and pods, as injectors do."""
+"""Admission that adds a label to DaemonSets, and a label and a sidecar to pods, as injectors do."""
 
 import contextlib
 import json
@@ -10,15 +10,29 @@ from tests.real.bed import waiting
 from tests.real.bed.api_server import ApiServer
 
 LABEL = "injected"
+FIELDS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 KINDS = "mutatingadmissionpolicies,mutatingadmissionpolicybindings"
 
 
 @contextlib.contextmanager
-def injected(server: ApiServer, *, into_daemon_sets: str, into_pods: str) -> Iterator[None]:
-    """Images of the sidecars; that of pods is added to the one that their DaemonSet has."""
+def injected(server: ApiServer, *, into_pods: str) -> Iterator[None]:
+    """The image of the sidecar, which is one that a restricted namespace accepts."""
+    template = "Object.spec.template"
+    label = f'{template}.metadata{{labels: {{"{LABEL}": "true"}}}}'
+    daemon_sets = f"Object{{spec: Object.spec{{template: {template}{{metadata: {label}}}}}}}"
+    container = "Object.spec.containers"
+    security = (
+        f"{container}.securityContext{{allowPrivilegeEscalation: false,"
+        f' capabilities: {container}.securityContext.capabilities{{drop: ["ALL"]}}}}'
+    )
+    sidecar = f'{container}{{name: "of-pods", image: "{into_pods}", securityContext: {security}}}'
+    pods = (
+        f'[JSONPatch{{op: "add", path: "/spec/containers/-", value: {sidecar}}},'
+        f' JSONPatch{{op: "add", path: "/metadata/labels/{LABEL}", value: "true"}}]'
+    )
     policies = (
-        *_policy("daemonsets", "apps", "Object.spec.template", into_daemon_sets),
-        *_policy("pods", "", "Object", into_pods),
+        *_policy("daemonsets", "apps", "ApplyConfiguration", daemon_sets),
+        *_policy("pods", "", "JSONPatch", pods),
     )
     body = {"apiVersion": "v1", "kind": "List", "items": policies}
     server.kubectl("apply", "-f", "-", stdin=json.dumps(body))
@@ -29,22 +43,10 @@ def injected(server: ApiServer, *, into_daemon_sets: str, into_pods: str) -> Ite
         server.kubectl("delete", KINDS, "--all")
 
 
-def _policy(resource: str, group: str, pod: str, image: str) -> tuple[dict[str, Any], ...]:
-    """By server-side apply, so that adding it twice changes nothing."""
-    container = (
-        f'{pod}.spec.containers{{name: "of-{resource}", image: "{image}",'
-        f" securityContext: {pod}.spec.containers.securityContext{{"
-        "allowPrivilegeEscalation: false}}"
-    )
-    content = (
-        f'metadata: {pod}.metadata{{labels: {{"{LABEL}": "true"}}}},'
-        f" spec: {pod}.spec{{containers: [{container}]}}"
-    )
-    whole = (
-        f"Object{{{content}}}"
-        if pod == "Object"
-        else f"Object{{spec: Object.spec{{template: {pod}{{{content}}}}}}}"
-    )
+def _policy(
+    resource: str, group: str, patch_type: str, expression: str
+) -> tuple[dict[str, Any], ...]:
+    """DaemonSets are written again and again, and adding to them twice must change nothing."""
     name, version = f"inject-into-{resource}", "admissionregistration.k8s.io/v1"
     rule = {
         "apiGroups": [group],
@@ -62,8 +64,8 @@ def _policy(resource: str, group: str, pod: str, image: str) -> tuple[dict[str, 
             "reinvocationPolicy": "Never",
             "mutations": [
                 {
-                    "patchType": "ApplyConfiguration",
-                    "applyConfiguration": {"expression": whole},
+                    "patchType": patch_type,
+                    FIELDS[patch_type]: {"expression": expression},
                 }
             ],
         },

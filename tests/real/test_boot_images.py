@@ -41,7 +41,7 @@ from tests.boot_images.worlds import (
     gcp_spec,
     secret,
 )
-from tests.deploy.manifests import DEPLOY
+from tests.deploy.manifests import AGENT_NAMESPACE, DEPLOY
 from tests.real import cluster_api_definitions
 from tests.real.bed import api_server
 from tests.real.bed.api_server import ApiServer
@@ -91,13 +91,18 @@ def server() -> Iterator[ApiServer]:
             if not manifest["metadata"]["name"].startswith(tuple(GENERATED)):
                 running.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(manifest))
         running.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
-        for name in (MACHINE_NAMESPACE, CLUSTER_NAMESPACE, clusters.GOLDEN_NAMESPACE, NAMESPACE):
+        for name in (
+            *(MACHINE_NAMESPACE, CLUSTER_NAMESPACE, clusters.GOLDEN_NAMESPACE),
+            *(NAMESPACE, AGENT_NAMESPACE),
+        ):
             running.kubectl("create", "namespace", name)
         for rights in ("base/rbac.yaml", "optional/boot-images/rbac.yaml"):
             running.kubectl("apply", "--server-side", "-f", str(DEPLOY / rights))
-        for folder in ("boot-images", "boot-images-platform"):
-            file = DEPLOY / "policies" / folder / "policy.yaml"
-            running.kubectl("apply", "--server-side", "-f", str(file))
+        for name in (
+            *("base/controller-policy.yaml", "policies/boot-images/policy.yaml"),
+            "policies/boot-images-platform/policy.yaml",
+        ):
+            running.kubectl("apply", "--server-side", "-f", str(DEPLOY / name))
         yield running
 
 

@@ -18,7 +18,8 @@ from lading.adapters.kube.client import KubeClient
 from lading.api.events import EVENTS
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
-from lading.installation import policies
+from lading.api.rbac import Process
+from lading.installation import agent_policies, policies
 from lading.ports import kube
 from lading.standalone import node as standalone_node
 from lading.standalone.node import NodeDescription
@@ -85,7 +86,7 @@ def is_allowed(server: api_server.ApiServer, component: str, question: str) -> b
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
         "spec": {
-            "user": f"system:serviceaccount:{manifests.NAMESPACE}:lading-{component}",
+            "user": f"system:serviceaccount:{Process(component).namespace}:lading-{component}",
             "groups": ["system:serviceaccounts", "system:authenticated"],
             "resourceAttributes": attributes,
         },
@@ -102,6 +103,8 @@ def is_allowed(server: api_server.ApiServer, component: str, question: str) -> b
         ("agent", f"patch machineconfignodes.{group.NAME}"),
         ("agent", f"patch machineconfignodes.{group.NAME}/status"),
         ("agent", "create events.events.k8s.io default"),
+        ("agent", "list pods lading-system"),
+        ("agent", "patch pods/status lading-system"),
         ("controller", f"create machineconfigpools.{group.NAME}"),
         ("controller", "create leases.coordination.k8s.io lading-system"),
         ("controller", "create events.events.k8s.io lading-system"),
@@ -126,6 +129,17 @@ def test_each_may_do_its_work(installation: Installation, component: str, questi
         ("controller", f"patch machineconfignodes.{group.NAME}/status"),
         ("controller", f"patch pinnedimagesets.{group.NAME}"),
         ("controller", "get secrets lading-system"),
+        ("controller", "create pods lading-system"),
+        ("controller", "patch pods/ephemeralcontainers lading-system"),
+        ("controller", "create pods/eviction lading-system"),
+        ("controller", "create pods/exec lading-system"),
+        ("controller", "create pods/binding lading-system"),
+        ("controller", "patch pods/status lading-system"),
+        ("controller", "create serviceaccounts/token lading-system"),
+        ("controller", "patch deployments.apps lading-system"),
+        ("controller", "patch imagepruners.imageregistry.operator.openshift.io"),
+        ("controller", "delete pods lading-agents"),
+        ("controller", "create daemonsets.apps lading-agents"),
         ("controller", "get leases.coordination.k8s.io kube-system"),
         ("controller", "create events.events.k8s.io kube-system"),
         ("controller", "update customresourcedefinitions.apiextensions.k8s.io"),
@@ -283,7 +297,11 @@ async def test_in_another_namespace_agents_are_refused_until_the_policies_are_ma
 ) -> None:
     with api_server.api_server() as server:
         overlay = Overlay(server, tmp_path)
-        overlay.apply({"namespace": OTHER_NAMESPACE})
+        moved: dict[str, Any] = {
+            "namespace": OTHER_NAMESPACE,
+            "components": [overlay.relative(DEPLOY / "one-namespace")],
+        }
+        overlay.apply(moved)
         async with connect.connect(
             connect.find({}, file=server.kubeconfig_path), SystemClock()
         ) as admin:
@@ -294,10 +312,13 @@ async def test_in_another_namespace_agents_are_refused_until_the_policies_are_ma
             lambda: is_refused(agent, OWN, "this policy was made for"),
             "the policies refuse the agent",
         )
-        made = policies.agent_policies(namespace=OTHER_NAMESPACE, account="lading-agent")
+        made = agent_policies.agent_policies(namespace=OTHER_NAMESPACE, account="lading-agent")
         (tmp_path / "overlay" / "agent-policy.yaml").write_text(policies.as_yaml(made))
-        moved = {"namespace": OTHER_NAMESPACE, "patches": [{"path": "agent-policy.yaml"}]}
-        overlay.apply({**moved, "transformers": [overlay.relative(DEPLOY / "fixed-namespaces")]})
+        moved |= {
+            "patches": [{"path": "agent-policy.yaml"}],
+            "transformers": [overlay.relative(DEPLOY / "fixed-namespaces")],
+        }
+        overlay.apply(moved)
 
         async def is_accepted() -> bool:
             return not await refusal(write_status(agent, OWN))

@@ -139,7 +139,6 @@ def test_values_reach_the_pods(helm: Helm) -> None:
         "image": {"repository": "registry.example.com/lading", "digest": digest},
         "imagePullSecrets": [{"name": "mine"}],
         "featureGates": {"PrePull": True},
-        "networkPolicy": {"enabled": True},
         "controller": {"replicas": 1, "priorityClassName": "", "extraArgs": ["--log-level=debug"]},
         "agent": {"namespace": "agents", "pullSecrets": ["one.a", "two"]},
         "folders": {"containerd": {"runtime-socket": "/run/k3s/containerd"}},

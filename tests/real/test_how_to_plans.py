@@ -39,7 +39,7 @@ class Site:
         kubeadm = self.folder / "kubeadm"
         kubeadm.write_text(f"#!/bin/sh\nprintf '%s' '{self.images()}'\n")
         kubeadm.chmod(0o755)
-        self.run("kubectl create namespace lading-system")
+        self.run("kubectl create namespace lading-agents")
         self.run("kubectl label node/node-3 node-role.kubernetes.io/control-plane=")
         self.run("lading pin create set -f k3s-images.txt > set.yaml")
 

@@ -28,6 +28,7 @@ from lading.pruning.operator.types import DECISION_NAME, OBJECT_NAME, REPORT_NAM
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.pruning.operator.controller_scenarios import ControllerScenarios, until_ready
 from tests.pruning.operator.pruner_clusters import CLOCK, Line, PrunerCluster, running
+from tests.pruning.operator.pruner_worlds import IMAGE
 from tests.real import installed
 from tests.real.bed import api_server, control_plane, sandbox
 from tests.real.bed.api_server import ApiServer
@@ -49,6 +50,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     with sandbox.sandbox() as opened:
         server = api_server.start(opened)
         installed.apply(server, registry_host="registry.example.com")
+        installed.decide(server, f"--pruner-image={IMAGE}")
         control_plane.start_controllers(opened, server, only=ONLY)
         folder = tmp_path_factory.mktemp("installed")
         yield Installed(

@@ -12,7 +12,7 @@ from tests.deploy.manifests import NAMESPACE
 from tests.e2e.waiting import until
 from tests.real import accounts, pods_under_test
 from tests.real.bed import cluster, images, waiting
-from tests.real.pods_under_test import IN_NAMESPACE, WITHIN, Pods
+from tests.real.pods_under_test import IN_NAMESPACE, OF_AGENTS, WITHIN, Pods
 from tests.real.setup import binaries
 from tests.web import clusters
 
@@ -176,7 +176,7 @@ def test_what_was_pinned_is_unpinned_before_everything_is_removed(pods: Pods) ->
 
 def test_a_node_that_lost_its_cluster_is_cleaned_up_by_the_image_alone(pods: Pods) -> None:
     image = pods.pin_new("cleanup")
-    pods.kubectl("delete", "daemonset/lading-agent", IN_NAMESPACE)
+    pods.kubectl("delete", "daemonset/lading-agent", OF_AGENTS)
     (container,) = pods.objects("deployment", IN_NAMESPACE)[0]["spec"]["template"]["spec"][
         "containers"
     ]

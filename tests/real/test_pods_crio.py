@@ -19,7 +19,7 @@ from tests.real import helm as helm_program
 from tests.real import how_to, own_overlay, pods_under_test
 from tests.real.bed import cluster, waiting
 from tests.real.helm import CHART
-from tests.real.pods_under_test import IN_NAMESPACE, WITHIN, Pods
+from tests.real.pods_under_test import IN_NAMESPACE, OF_AGENTS, WITHIN, Pods
 
 pytestmark = pytest.mark.components("kube", "cri-o", "helm")
 PAGE = how_to.FOLDER / "container-runtimes.md"
@@ -124,7 +124,7 @@ def _is_ending(pod: Any) -> bool:
 
 
 def _ready_agents(pods: Pods) -> dict[str, int]:
-    sets = pods.objects("daemonsets", IN_NAMESPACE)
+    sets = pods.objects("daemonsets", OF_AGENTS)
     return {one["metadata"]["name"]: one["status"].get("numberReady", 0) for one in sets}
 
 

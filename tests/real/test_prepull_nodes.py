@@ -134,16 +134,16 @@ async def test_a_webhook_that_adds_labels_and_sidecars_causes_no_write_loop_and_
     prepull: ControlPlaneWithNodes,
 ) -> None:
     """The sidecars never start, so no pod is Ready; the image is held all the same."""
-    sidecar, absent = await prepull.push("sidecar", "1"), f"{prepull.host}/absent:1"
+    absent = f"{prepull.host}/absent:1"
     own_image = str(lading_image.reference(prepull.host))
     listed = {"share-manager": await prepull.push("share-manager", "webhook")}
     (name,) = names_of(listed)
-    with sidecars.injected(prepull.server, into_daemon_sets=sidecar, into_pods=absent):
+    with sidecars.injected(prepull.server, into_pods=absent):
         await prepull.start(listed, IN_WAVES)
         await prepull.until_deployed(name)
         for pod in await prepull.pods():
             added = {one.image for one in pod.spec.containers} - {own_image}
-            assert added == {sidecar, absent}
+            assert added == {absent}
             assert set(holder.held(pod).values()) == {*listed.values()}
         found = (await prepull.images())[name].status
         assert found.node_deployment_map == dict.fromkeys(NAMES, True)
