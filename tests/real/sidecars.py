@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.deploy.manifests import NAMESPACE
 from tests.real.bed import waiting
 from tests.real.bed.api_server import ApiServer
 
@@ -92,7 +91,7 @@ def _is_in_force(server: ApiServer) -> bool:
     ]
     answers = (
         server.kubectl(
-            *("create", "--dry-run=server", "--output=json", f"--namespace={NAMESPACE}"),
+            *("create", "--dry-run=server", "--output=json", "--namespace=default"),
             *("-f", "-"),
             stdin=json.dumps({**one, "metadata": {"name": "try", "labels": labels}}),
         )
