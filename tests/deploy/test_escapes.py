@@ -3,8 +3,16 @@
 import contextlib
 from collections.abc import AsyncIterator
 
+import pytest
+
+from lading.api.apps import DAEMON_SETS
+from lading.api.batch import CRON_JOBS
+from lading.api.imageregistry import IMAGE_PRUNERS
+from lading.installation.controller_policies import DEPLOYMENT
+from lading.ports import kube
 from tests.deploy import embedded, escapes
 from tests.deploy.escapes import Attacker
+from tests.deploy.manifests import NAMESPACE
 
 
 @contextlib.asynccontextmanager
@@ -36,3 +44,23 @@ async def test_what_lading_itself_writes_is_accepted() -> None:
             one.sentence: await escapes.refusal(one.write, attacker) for one in escapes.OWN_WRITES
         }
         assert {key: answer for key, answer in answers.items() if answer} == {}
+
+
+async def test_without_the_parameters_only_lading_s_own_objects_are_refused() -> None:
+    """The API server looks for a parameter before it looks at the account that writes."""
+    async with embedded.installed() as clients:
+        admin = clients["admin"]
+        await escapes.prepare(admin, escapes.BASE_IMAGE)
+        controller = Attacker(controller=clients["controller"], own_image=escapes.BASE_IMAGE)
+        await admin.delete(escapes.DEPLOYMENTS, DEPLOYMENT, namespace=NAMESPACE)
+        await admin.delete(IMAGE_PRUNERS, "cluster")
+        of_others = {"/metadata/name": "other", "/metadata/labels": {}}
+        for resource, body in (
+            (DAEMON_SETS, controller.daemon_set()),
+            (CRON_JOBS, controller.cron_job()),
+        ):
+            with pytest.raises(kube.KubeError, match="no params found"):
+                await controller.create(resource, body)
+            other = escapes.changed(body, of_others)
+            await admin.create(resource, other, namespace=NAMESPACE)
+            await admin.delete(resource, body["metadata"]["name"], namespace=NAMESPACE)

@@ -14,10 +14,13 @@ import yaml
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
+from lading.api.batch import CRON_JOBS
 from lading.api.core import PODS
+from lading.api.imageregistry import IMAGE_PRUNERS
 from lading.api.rbac_objects import SERVICE_ACCOUNTS
 from lading.ports import kube
 from lading.pruning.operator import objects
+from lading.pruning.operator.types import OBJECT_NAME
 from tests.deploy import escapes
 from tests.deploy.escapes import Attacker, Escape, OwnWrite
 from tests.deploy.manifests import DEPLOY, NAMESPACE, Document
@@ -78,6 +81,7 @@ async def attacker(
     folder = tmp_path_factory.mktemp("attacker")
     kubeconfig = installed.identity(server, folder, "controller")
     await waiting.until(lambda: _has_default_account(admin), "the namespace has its account")
+    await waiting.until(lambda: _knows_its_parameter(admin), "the policy knows that it has none")
     await escapes.prepare(admin, OWN_IMAGE)
     async with connect.connect(connect.find({}, file=kubeconfig), SystemClock()) as controller:
         found = Attacker(controller=controller, own_image=OWN_IMAGE)
@@ -95,6 +99,14 @@ async def _are_in_force(attacker: Attacker) -> bool:
             if one.words not in await escapes.refusal(write, attacker):
                 return False
     return True
+
+
+async def _knows_its_parameter(admin: KubeClient) -> bool:
+    """Before the API server has read the ImagePruners, it refuses the CronJob of everyone."""
+    stranger = Attacker(controller=admin, own_image=OWN_IMAGE)
+    return "no params found" in await escapes.refusal(
+        lambda one: one.create(CRON_JOBS, one.cron_job()), stranger
+    )
 
 
 async def _has_default_account(admin: KubeClient) -> bool:
@@ -179,3 +191,24 @@ async def test_the_types_of_all_expressions_are_right(server: ApiServer) -> None
         for one in found()
     }
     assert {name: each for name, each in warnings.items() if each} == {}
+
+
+async def test_without_an_image_pruner_the_cron_jobs_of_others_are_accepted(
+    attacker: Attacker, admin: KubeClient
+) -> None:
+    """The API server looks for a parameter before it looks at the account that writes."""
+    await admin.delete(IMAGE_PRUNERS, "cluster")
+    changes = {"/metadata/name": "other", "/metadata/labels": {}}
+    other = escapes.changed(attacker.cron_job(), changes)
+
+    async def is_missed() -> bool:
+        return "no params found" in await escapes.refusal(
+            lambda one: one.create(CRON_JOBS, one.cron_job()), attacker
+        )
+
+    try:
+        await waiting.until(is_missed, "the policy misses its parameter")
+        await admin.create(CRON_JOBS, other, namespace=NAMESPACE, dry_run=True)
+        await admin.delete(CRON_JOBS, OBJECT_NAME, namespace=NAMESPACE, dry_run=True)
+    finally:
+        await admin.create(IMAGE_PRUNERS, escapes.image_pruner(escapes.PRUNER_SPEC))
