@@ -17,7 +17,6 @@ from lading.api.core import PODS, SECRETS
 from lading.api.imageregistry import IMAGE_PRUNERS, StoredImagePruner
 from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
 from lading.installation.controller_policies import (
-    DEPLOYMENT,
     SERVICE_ACCOUNT_ANNOTATION,
 )
 from lading.installation.policies import OURS
@@ -35,6 +34,7 @@ from lading.prepull.types import (
 )
 from lading.pruning.operator import effective, objects
 from lading.pruning.operator.types import OBJECT_NAME
+from tests.deploy import manifests
 from tests.deploy.manifests import NAMESPACE, Document
 
 MACHINES, STUB = "default", "worker-spec-3-managed"
@@ -49,7 +49,7 @@ ARGUMENTS = (
     f"--prepull-hold-image={HOLD_IMAGE}",
     f"--pruner-image={PRUNER_IMAGE}",
 )
-"""Of the controller's Deployment, beside its own: what an administrator decided."""
+"""Of the controller's pod, beside its own: what an administrator decided."""
 REGISTRY = {
     "name": "main",
     "url": "registry.example.com",
@@ -73,14 +73,7 @@ PRUNER_SPEC = {
     "tolerations": [{"key": "infra", "operator": "Exists"}],
     "affinity": {},
 }
-DEPLOYMENTS: Resource[Document] = Resource(
-    group="apps",
-    version="v1",
-    kind="Deployment",
-    plural="deployments",
-    namespaced=True,
-    type=dict[str, Any],
-)
+CONTROLLER_POD = "lading-controller-0"
 _DEFAULTS = PrePullSettings()
 _HOLDER = "/spec/template/spec"
 _JOB = "/spec/jobTemplate/spec/template/spec"
@@ -95,7 +88,7 @@ class Attacker:
 
     controller: KubeClient
     own_image: str
-    """Of the controller's Deployment."""
+    """Of the controller's pod."""
 
     def daemon_set(self) -> Document:
         return daemon_set(self.own_image)
@@ -175,6 +168,17 @@ def pod(name: str, *, is_holder: bool = True, owner: str = holder.NAME) -> Docum
     }
 
 
+def controller_pod(image: str, arguments: tuple[str, ...] = ARGUMENTS) -> Document:
+    """As the Deployment of `deploy/` makes it."""
+    (found,) = (one for one in manifests.base() if one["kind"] == "Deployment")
+    template: Document = json.loads(json.dumps(found["spec"]["template"]))
+    (container,) = template["spec"]["containers"]
+    container |= {"image": image, "args": [*container["args"], *arguments]}
+    del template["spec"]["priorityClassName"]  # none is installed where nothing runs
+    metadata = {**template["metadata"], "name": CONTROLLER_POD}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
 def secret(name: str, **changes: Any) -> Document:
     metadata = {"name": name, **changes.pop("metadata", {})}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, **changes}
@@ -182,13 +186,7 @@ def secret(name: str, **changes: Any) -> Document:
 
 async def prepare(admin: KubeClient, own_image: str) -> None:
     """What the administrator, Kubernetes and the controller made before."""
-    added = [
-        {"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": one}
-        for one in ARGUMENTS
-    ]
-    await admin.patch(
-        DEPLOYMENTS, DEPLOYMENT, added, namespace=NAMESPACE, patch_type=PatchType.JSON
-    )
+    await admin.create(PODS, controller_pod(own_image), namespace=NAMESPACE)
     await admin.create(IMAGE_PRUNERS, image_pruner(PRUNER_SPEC))
     await admin.create(DAEMON_SETS, daemon_set(own_image), namespace=NAMESPACE)
     await admin.create(CRON_JOBS, cron_job(own_image), namespace=NAMESPACE)

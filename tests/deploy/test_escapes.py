@@ -7,8 +7,8 @@ import pytest
 
 from lading.api.apps import DAEMON_SETS
 from lading.api.batch import CRON_JOBS
+from lading.api.core import PODS
 from lading.api.imageregistry import IMAGE_PRUNERS
-from lading.installation.controller_policies import DEPLOYMENT
 from lading.ports import kube
 from tests.deploy import embedded, escapes
 from tests.deploy.escapes import Attacker
@@ -52,7 +52,7 @@ async def test_without_the_parameters_only_lading_s_own_objects_are_refused() ->
         admin = clients["admin"]
         await escapes.prepare(admin, escapes.BASE_IMAGE)
         controller = Attacker(controller=clients["controller"], own_image=escapes.BASE_IMAGE)
-        await admin.delete(escapes.DEPLOYMENTS, DEPLOYMENT, namespace=NAMESPACE)
+        await admin.delete(PODS, escapes.CONTROLLER_POD, namespace=NAMESPACE)
         await admin.delete(IMAGE_PRUNERS, "cluster")
         of_others = {"/metadata/name": "other", "/metadata/labels": {}}
         for resource, body in (

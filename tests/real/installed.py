@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lading.api.rbac import Process
+from tests.deploy import escapes
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.e2e import waiting
 from tests.real.bed import api_server
@@ -60,15 +61,16 @@ def apply(server: api_server.ApiServer, *, registry_host: str) -> None:
 
 
 def decide(server: api_server.ApiServer, *arguments: str) -> None:
-    """Starts the controller's pods with these too: the policies look there for what is decided."""
-    added = [
-        {"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": one}
-        for one in arguments
-    ]
-    server.kubectl(
-        *("patch", "deployment/lading-controller", f"--namespace={NAMESPACE}", "--type=json"),
-        f"--patch={json.dumps(added)}",
-    )
+    """A controller's pod with these arguments: the policies look there for what is decided.
+
+    It takes the place of the pods of the Deployment, which would all have to agree.
+    """
+    own = f"--namespace={NAMESPACE}"
+    server.kubectl("scale", "deployment/lading-controller", "--replicas=0", own)
+    selector = "--selector=app.kubernetes.io/component=controller"
+    server.kubectl("delete", "pods", selector, own, "--grace-period=0", "--force")
+    pod = escapes.controller_pod("registry.example.com/absent/lading:0", arguments)
+    server.kubectl("create", "-f", "-", own, stdin=json.dumps(pod))
 
 
 def _harmless(server: api_server.ApiServer, registry_host: str) -> str:

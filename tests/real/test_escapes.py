@@ -14,6 +14,7 @@ import yaml
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
+from lading.api.apps import DAEMON_SETS
 from lading.api.batch import CRON_JOBS
 from lading.api.core import PODS
 from lading.api.imageregistry import IMAGE_PRUNERS
@@ -212,3 +213,33 @@ async def test_without_an_image_pruner_the_cron_jobs_of_others_are_accepted(
         await admin.delete(CRON_JOBS, OBJECT_NAME, namespace=NAMESPACE, dry_run=True)
     finally:
         await admin.create(IMAGE_PRUNERS, escapes.image_pruner(escapes.PRUNER_SPEC))
+
+
+async def test_after_an_uninstall_the_policies_go_by_the_pods_of_the_next_installation(
+    attacker: Attacker, admin: KubeClient, server: ApiServer
+) -> None:
+    """kube-apiserver stops to watch some kinds for good with the last policy that needs them."""
+    policies = str(DEPLOY / "base" / "controller-policy.yaml")
+    server.kubectl("delete", "-f", policies)
+
+    async def is_removed() -> bool:
+        return await _is_accepted(attacker, escapes.OTHER_IMAGE)
+
+    await waiting.until(is_removed, "no policy is in force")
+    await admin.delete(PODS, escapes.CONTROLLER_POD, namespace=NAMESPACE, grace_seconds=0)
+    await admin.create(PODS, escapes.controller_pod("next/lading:2"), namespace=NAMESPACE)
+    server.kubectl("apply", "--server-side", "-f", policies)
+
+    async def is_in_force() -> bool:
+        return await _is_accepted(attacker, "next/lading:2") and not await _is_accepted(
+            attacker, OWN_IMAGE
+        )
+
+    await waiting.until(is_in_force, "only the image of the next installation is accepted")
+
+
+async def _is_accepted(attacker: Attacker, image: str) -> bool:
+    answer = await escapes.refusal(
+        lambda one: one.create(DAEMON_SETS, escapes.daemon_set(image)), attacker
+    )
+    return not answer

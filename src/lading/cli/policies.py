@@ -47,14 +47,6 @@ from lading.installation import (
     help="The ServiceAccount of the controller.",
 )
 @click.option(
-    "--controller-deployment",
-    metavar="NAME",
-    callback=options.meaning(options.object_name),
-    default=controller_policies.DEPLOYMENT,
-    show_default=True,
-    help="The Deployment of the controller. Its image is the only one of Lading.",
-)
-@click.option(
     "--boot-images", is_flag=True, help="Also print the policies for managed boot images."
 )
 def command(
@@ -62,15 +54,12 @@ def command(
     agent_namespace: str,
     account: str,
     controller_account: str,
-    controller_deployment: str,
     boot_images: bool,
 ) -> None:
     """Print the ValidatingAdmissionPolicies of the agents and of the controller."""
     made = [
         *agent_policies.agent_policies(namespace=agent_namespace, account=account),
-        *controller_policies.controller_policies(
-            namespace=namespace, account=controller_account, deployment=controller_deployment
-        ),
+        *controller_policies.controller_policies(namespace=namespace, account=controller_account),
     ]
     if boot_images:
         made += boot_image_policies.boot_image_policies(

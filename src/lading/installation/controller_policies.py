@@ -2,8 +2,8 @@
 
 What the controller may create, such as a DaemonSet or a CronJob, could run anything as anyone. The
 policies accept what Lading itself writes. What an administrator decides is read from objects that
-the controller may not write: its own Deployment (images, pull secrets) and the ImagePruner
-(Secrets, ConfigMaps, claims).
+the controller may not write: its own pods (images, pull secrets) and the ImagePruner (Secrets,
+ConfigMaps, claims).
 """
 
 from lading.api.definitions import OWNER, OWNER_LABEL
@@ -15,13 +15,11 @@ from lading.installation.policies import (
     AdmissionRule,
     Check,
     Document,
-    Parameter,
 )
 from lading.prepull.types import HOLD_KEY_NAME, HOLDER_LABEL, HOLDER_LABEL_VALUE, HOLDER_NAME
 from lading.pruning.operator.types import OBJECT_NAME
 
 ACCOUNT = "lading-controller"
-DEPLOYMENT = "lading-controller"
 SERVICE_ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 SECRET_TYPES = ("Opaque", "cluster.x-k8s.io/secret")
 """Of stubs. No controller of Kubernetes does anything for a Secret of these types."""
@@ -38,15 +36,12 @@ _KEPT_OF_PODS = (
 """All that the API server lets anyone change of a pod that waits, except its gates."""
 
 
-def controller_policies(
-    *, namespace: str, account: str = ACCOUNT, deployment: str = DEPLOYMENT
-) -> list[Document]:
+def controller_policies(*, namespace: str, account: str = ACCOUNT) -> list[Document]:
     """Each policy with its binding."""
-    own = Parameter(api_version="apps/v1", kind="Deployment", name=deployment, namespace=namespace)
     made = (
         _names(namespace),
-        holder_policies.daemon_set(own),
-        pruner_policies.cron_job(own),
+        holder_policies.daemon_set(namespace),
+        pruner_policies.cron_job(namespace),
         pruner_policies.cron_job_sources(),
         pruner_policies.image_pruner(),
         _pods(),

@@ -7,17 +7,13 @@ from lading.installation.policies import (
     AdmissionPolicy,
     AdmissionRule,
     Check,
-    Parameter,
 )
 from lading.prepull.types import HOLD_PROGRAM, HOLDER_LABELS, HOLDER_NAME
 
 _OWNER = f"DaemonSet {HOLDER_NAME}"
 _FOLDER = "^/lading-hold(-[0-9a-f]+)?$"
 _PLAIN_PATH = "^(/[a-z0-9-]+)+$"
-_OWN_IMAGE = (
-    "(one.image == variables.controller.image"
-    ' || "--prepull-hold-image=" + one.image in variables.arguments)'
-)
+_OWN_IMAGE = pod_policies.is_own("--prepull-hold-image")
 _COMMAND = "one.?command.orValue([])"
 _MOUNTS = "one.?volumeMounts.orValue([])"
 _IN_FOLDER = (
@@ -26,14 +22,14 @@ _IN_FOLDER = (
 )
 
 
-def daemon_set(own: Parameter) -> AdmissionPolicy:
+def daemon_set(namespace: str) -> AdmissionPolicy:
     return AdmissionPolicy(
         name="lading-controller-daemon-set",
         rules=(
             AdmissionRule(group="apps", version="v1", resources=("daemonsets",), operations=WRITES),
         ),
         labels=OURS,
-        parameter=own,
+        parameter=pod_policies.own_pods(namespace),
         variables={
             **pod_policies.template_variables("object.spec.template"),
             **pod_policies.OWN_VARIABLES,
@@ -66,8 +62,9 @@ def _pod() -> tuple[Check, ...]:
         policies.none_of(
             "otherPullSecrets",
             "variables.pod.?imagePullSecrets.orValue([])"
-            f".map(one, {argument}).filter(one, !(one in variables.arguments))",
-            before=f"{_OWNER}: a pull secret must be in the Deployment of the controller:",
+            f".map(one, {argument})"
+            ".filter(one, !(variables.isEnding || one in variables.arguments))",
+            before=f"{_OWNER}: a pull secret must be named by an argument of the controller:",
             after="is not among its arguments",
         ),
     )

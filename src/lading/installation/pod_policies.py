@@ -7,18 +7,38 @@ that gives a pod more than its image. Each names what it found and what it expec
 from collections.abc import Iterator, Mapping
 
 from lading.installation import policies
-from lading.installation.policies import Check
+from lading.installation.policies import Check, Parameter
 
 CONTROLLER_CONTAINER = "controller"
-"""Of the controller's Deployment: it has Lading's own image."""
-OWN_VARIABLES = {
-    "controller": (
-        f'params.spec.template.spec.containers.filter(one, one.name == "{CONTROLLER_CONTAINER}")[0]'
-    ),
-    "arguments": "variables.controller.?args.orValue([])",
+"""Of the controller's pods: it has Lading's own image."""
+CONTROLLER_LABELS = {
+    "app.kubernetes.io/name": "lading",
+    "app.kubernetes.io/component": "controller",
 }
-"""Of a policy with the controller's Deployment as its parameter, which the controller may not
-write: what an administrator decided there."""
+OWN_VARIABLES = {
+    "controller": f'params.spec.containers.filter(one, one.name == "{CONTROLLER_CONTAINER}")[0]',
+    "arguments": "variables.controller.?args.orValue([])",
+    "isEnding": "has(params.metadata.deletionTimestamp)",
+}
+"""Of a policy with the controller's pods as its parameters, which the controller may neither make
+nor change: what an administrator decided there. In a roll-out a pod that ends decides nothing."""
+
+
+def own_pods(namespace: str) -> Parameter:
+    """Not the Deployment: kube-apiserver 1.36 stops to watch Deployments when the last policy that
+    compares with one is deleted, and goes by an old copy when there is a policy again. It always
+    watches pods."""
+    return Parameter(api_version="v1", kind="Pod", labels=CONTROLLER_LABELS, namespace=namespace)
+
+
+def is_own(option: str) -> str:
+    """Whether a container has the image of a controller's pod, or that of an option of it."""
+    return (
+        "(variables.isEnding || one.image == variables.controller.image"
+        f' || "{option}=" + one.image in variables.arguments)'
+    )
+
+
 _SHARED = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace")
 _PLACES = ("nodeName", "runtimeClassName", "resourceClaims", "ephemeralContainers")
 _USERS = ("runAsUser", "runAsGroup", "fsGroup")

@@ -59,12 +59,19 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """The object that a policy compares with. Without it the policy refuses."""
+    """What a policy compares with: one object, or each of those with labels. Without it the policy
+    refuses."""
 
     api_version: str
     kind: str
-    name: str
+    name: str = ""
+    labels: Mapping[str, str] = {}
     namespace: str = ""
+
+    def reference(self) -> Document:
+        chosen = {"name": self.name} if self.name else {"selector": {"matchLabels": self.labels}}
+        place = {"namespace": self.namespace} if self.namespace else {}
+        return {**chosen, **place, "parameterNotFoundAction": "Deny"}
 
 
 class AdmissionPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,12 +135,7 @@ def _parameter_kind(parameter: Parameter | None) -> Document:
 def _binding(policy: AdmissionPolicy) -> Document:
     spec: Document = {"policyName": policy.name, "validationActions": ["Deny"]}
     if policy.parameter is not None:
-        place = {"namespace": policy.parameter.namespace} if policy.parameter.namespace else {}
-        spec["paramRef"] = {
-            "name": policy.parameter.name,
-            **place,
-            "parameterNotFoundAction": "Deny",
-        }
+        spec["paramRef"] = policy.parameter.reference()
     return _document("ValidatingAdmissionPolicyBinding", policy.name, spec)
 
 

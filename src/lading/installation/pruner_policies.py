@@ -1,7 +1,7 @@
 """The admission policies about the CronJob that prunes, and about the ImagePruner. Pure.
 
-Two of them are about one CronJob, because a policy compares with one object: the image is that of
-the controller's Deployment, and what is mounted is what the ImagePruner names.
+Two of them are about one CronJob, because a policy compares with one kind: the image is that of the
+controller's pods, and what is mounted is what the ImagePruner names.
 """
 
 from lading.api.imageregistry import GROUP, IMAGE_PRUNERS, NAME
@@ -23,12 +23,12 @@ _CRON_JOBS = AdmissionRule(group="batch", version="v1", resources=("cronjobs",),
 _VARIABLES = ("POD_NAME", "POD_NAMESPACE", "REGISTRY_AUTH_FILE")
 
 
-def cron_job(own: Parameter) -> AdmissionPolicy:
+def cron_job(namespace: str) -> AdmissionPolicy:
     return AdmissionPolicy(
         name="lading-controller-cron-job",
         rules=(_CRON_JOBS,),
         labels=OURS,
-        parameter=own,
+        parameter=pod_policies.own_pods(namespace),
         variables={**pod_policies.template_variables(_TEMPLATE), **pod_policies.OWN_VARIABLES},
         checks=(*pod_policies.restricted(_OWNER, POD_LABELS), *_pod(), *_containers()),
     )
@@ -51,10 +51,7 @@ def _pod() -> tuple[Check, ...]:
 
 
 def _containers() -> tuple[Check, ...]:
-    own_image = (
-        "one.image == variables.controller.image"
-        ' || "--pruner-image=" + one.image in variables.arguments'
-    )
+    own_image = pod_policies.is_own("--pruner-image")
     names = ", ".join(f'"{one}"' for one in _VARIABLES)
     known = (
         f"one.?env.orValue([]).all(set, set.name in [{names}]"
