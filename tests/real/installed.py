@@ -27,10 +27,13 @@ class Installation:
 
 
 async def on_cluster(
-    server: api_server.ApiServer, folder: Path, *, registry_host: str
+    server: api_server.ApiServer, folder: Path, *arguments: str, registry_host: str
 ) -> Installation:
-    """Where controllers run: the tokens are bound to the pods that they made, as in real life."""
-    apply(server, registry_host=registry_host)
+    """Where controllers run: the tokens are bound to the pods that they made, as in real life.
+
+    The arguments are those of the controller's pods, where the policies look for them.
+    """
+    apply(server, *arguments, registry_host=registry_host)
     return Installation(
         server=server,
         folder=folder,
@@ -53,32 +56,33 @@ def on_api_server(
     )
 
 
-def apply(server: api_server.ApiServer, *, registry_host: str) -> None:
+def apply(server: api_server.ApiServer, *arguments: str, registry_host: str) -> None:
     """Everything of `deploy/`."""
     server.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
     server.kubectl("wait", "--for=condition=Established", "--all", "crd", "--timeout=90s")
-    server.kubectl("apply", "--server-side", "-f", "-", stdin=_harmless(server, registry_host))
+    server.kubectl(
+        "apply", "--server-side", "-f", "-", stdin=_harmless(server, registry_host, arguments)
+    )
 
 
 def decide(server: api_server.ApiServer, *arguments: str) -> None:
-    """A controller's pod with these arguments: the policies look there for what is decided.
-
-    It takes the place of the pods of the Deployment, which would all have to agree.
-    """
+    """A controller's pod with these arguments, where nothing makes the pods of the Deployment."""
     own = f"--namespace={NAMESPACE}"
-    server.kubectl("scale", "deployment/lading-controller", "--replicas=0", own)
-    selector = "--selector=app.kubernetes.io/component=controller"
-    server.kubectl("delete", "pods", selector, own, "--grace-period=0", "--force")
+    found = ("pod/" + escapes.CONTROLLER_POD, own, "--ignore-not-found")
+    server.kubectl("delete", *found, "--grace-period=0", "--force")
     pod = escapes.controller_pod("registry.example.com/absent/lading:0", arguments)
     server.kubectl("create", "-f", "-", own, stdin=json.dumps(pod))
 
 
-def _harmless(server: api_server.ApiServer, registry_host: str) -> str:
+def _harmless(server: api_server.ApiServer, registry_host: str, arguments: tuple[str, ...]) -> str:
     """The manifests; their pods look for the image on this machine only and make no folders."""
     return (
         server.kubectl("kustomize", str(DEPLOY))
         .replace("image: lading:", f"image: {registry_host}/absent/lading:")
         .replace("type: DirectoryOrCreate", "type: Directory")
+        .replace(
+            "- --metrics-port=8080", "\n        - ".join(("- --metrics-port=8080", *arguments))
+        )
     )
 
 

@@ -22,7 +22,7 @@ from tests.deploy import hold_program
 from tests.deploy.manifests import NAMESPACE
 from tests.e2e.cluster import ClusterUnderTest
 from tests.e2e.prepull import PrePullUnderTest, names_of
-from tests.real import installed, under_test
+from tests.real import under_test
 from tests.real.bed import cluster as cluster_bed
 from tests.real.bed import disk, images
 
@@ -256,9 +256,8 @@ async def opened(bed: cluster_bed.Cluster, folder: Path) -> AsyncIterator[World]
         program = hold_program.compiled(Path(made)).read_bytes()
     image = images.image(files={HOLD_PROGRAM.lstrip("/"): program})
     hold_image = images.push(image, host=bed.registry.host, repository="lading", tag="hold")
-    async with under_test.on_cluster(bed, folder) as cluster:
-        decided = (f"--prepull-hold-image={hold_image}", "--prepull-pull-secret=absent")
-        installed.decide(bed.api_server, *decided)
+    decided = (f"--prepull-hold-image={hold_image}", "--prepull-pull-secret=absent")
+    async with under_test.on_cluster(bed, folder, *decided) as cluster:
         world = World(cluster=cluster, bed=bed, hold_image=hold_image, hold=program)
         await world.start({})
         yield world

@@ -32,7 +32,7 @@ from tests.e2e.image_pruner import (
     new_install,
 )
 from tests.e2e.killed_jobs import KillableJobs, KilledJobScenarios
-from tests.real import installed, prometheus, under_test
+from tests.real import prometheus, under_test
 from tests.real.bed import cluster as cluster_bed
 from tests.real.bed import images, registry, s3, sandbox
 from tests.real.bed.registry import Registry
@@ -209,10 +209,9 @@ async def world(
     own_image = images.push(
         release_image.build(), host=bed.registry.host, repository="lading", tag="own"
     )
-    async with under_test.on_cluster(bed, folder) as cluster:
+    async with under_test.on_cluster(bed, folder, f"--pruner-image={own_image}") as cluster:
         old, new = (on_files(bed, place, version) for version in registry.VERSIONS)
         registries = (old, on_s3(bed, place), new)
-        installed.decide(bed.api_server, f"--pruner-image={own_image}")
         made = World(cluster=cluster, bed=bed, own_image=own_image, registries=registries)
         await made.restart()
         yield made

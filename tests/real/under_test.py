@@ -27,10 +27,12 @@ LONE_NODE = "lone-node"
 
 
 @contextlib.asynccontextmanager
-async def on_cluster(bed: cluster.Cluster, folder: Path) -> AsyncIterator[ClusterUnderTest]:
+async def on_cluster(
+    bed: cluster.Cluster, folder: Path, *arguments: str
+) -> AsyncIterator[ClusterUnderTest]:
     """With a kubelet and everything else that makes a cluster."""
     installation = await installed.on_cluster(
-        bed.api_server, folder, registry_host=bed.registry.host
+        bed.api_server, folder, *arguments, registry_host=bed.registry.host
     )
     async with (
         door.before(bed.registry.host) as front,
