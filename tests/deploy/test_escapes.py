@@ -64,3 +64,20 @@ async def test_without_the_parameters_only_lading_s_own_objects_are_refused() ->
             other = escapes.changed(body, of_others)
             await admin.create(resource, other, namespace=NAMESPACE)
             await admin.delete(resource, body["metadata"]["name"], namespace=NAMESPACE)
+
+
+async def test_in_a_roll_out_only_pods_that_stay_decide() -> None:
+    async with embedded.installed() as clients:
+        admin = clients["admin"]
+        await escapes.prepare(admin, escapes.BASE_IMAGE)
+        controller = Attacker(controller=clients["controller"], own_image=escapes.BASE_IMAGE)
+        earlier = escapes.controller_pod("earlier")
+        earlier["metadata"]["name"] = "earlier"
+        await admin.create(PODS, earlier, namespace=NAMESPACE)
+        with pytest.raises(kube.KubeError, match="of the controller's image"):
+            await controller.create(DAEMON_SETS, controller.daemon_set())
+        evicted = {"status": {"phase": "Failed"}}
+        await admin.patch(PODS, "earlier", evicted, namespace=NAMESPACE, subresource="status")
+        await controller.create(DAEMON_SETS, controller.daemon_set())
+        with pytest.raises(kube.KubeError, match="of the controller's image"):
+            await controller.create(DAEMON_SETS, escapes.daemon_set("earlier"))

@@ -18,10 +18,14 @@ CONTROLLER_LABELS = {
 OWN_VARIABLES = {
     "controller": f'params.spec.containers.filter(one, one.name == "{CONTROLLER_CONTAINER}")[0]',
     "arguments": "variables.controller.?args.orValue([])",
-    "isEnding": "has(params.metadata.deletionTimestamp)",
+    "isEnding": (
+        "has(params.metadata.deletionTimestamp)"
+        ' || params.?status.?phase.orValue("") in ["Failed", "Succeeded"]'
+    ),
 }
 """Of a policy with the controller's pods as its parameters, which the controller may neither make
-nor change: what an administrator decided there. In a roll-out a pod that ends decides nothing."""
+nor change: what an administrator decided there. A pod that ends or was evicted decides nothing:
+it may be of an earlier release, on a node that does not answer."""
 
 
 def own_pods(namespace: str) -> Parameter:
