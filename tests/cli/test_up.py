@@ -74,7 +74,9 @@ async def test_the_first_image_is_held(tmp_path: Path) -> None:
         first = await lading("apply", "-f", str(tmp_path / "first-image.yaml"), *where)
         assert (first.code, first.output) == (0, "image/first created\n")
         held = await lading("prepull", "status", "-w", *where)
-        assert held.output.splitlines()[-1].split()[:3] == ["first", "deployed", "1/1"]
+        *_, row, _, way = held.output.splitlines()
+        assert row.split()[:3] == ["first", "deployed", "1/1"]
+        assert way == "Images are held as image volumes."
 
 
 async def test_the_registry_keeps_its_port(tmp_path: Path) -> None:

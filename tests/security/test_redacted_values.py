@@ -19,6 +19,7 @@ from lading.api.core import Secret
 from lading.cli.documents import ManifestSource
 from lading.kernel.values import Redacted
 from lading.ports.credential import Credential
+from lading.prepull.hold_key import HoldKey
 from lading.servers.registry.access import Passwords, TokenGuard
 from lading.standalone.api_server import Authorized
 from lading.standalone.workloads.actions import RecordWorkloadEvent
@@ -39,6 +40,7 @@ HIDDEN: Mapping[type[Redacted], tuple[str, ...]] = {
     Certificate: ("key_pem",),
     Credential: ("password", "identity_token", "registry_token"),
     ExecPlugin: ("environment",),
+    HoldKey: ("value",),
     KubeletTrust: ("authority_pem",),
     ManifestSource: ("lines",),
     ObservedPod: ("values",),
