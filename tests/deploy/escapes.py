@@ -24,6 +24,7 @@ from lading.kernel.objects import ObjectMeta, Resource
 from lading.ports import kube
 from lading.ports.kube import PatchType
 from lading.prepull import holder
+from lading.prepull.hold_key import HoldKey
 from lading.prepull.types import (
     CONTAINERS_MAX,
     HOLD_KEY_NAME,
@@ -75,6 +76,7 @@ PRUNER_SPEC = {
 }
 CONTROLLER_POD = "lading-controller-0"
 _DEFAULTS = PrePullSettings()
+_KEY = HoldKey(bytes(32))
 _HOLDER = "/spec/template/spec"
 _JOB = "/spec/jobTemplate/spec/template/spec"
 _FIRST = "/containers/0"
@@ -119,8 +121,9 @@ class Escape:
 
 
 def daemon_set(own_image: str, settings: PrePullSettings = _DEFAULTS) -> Document:
+    """Held by containers of the images, as on nodes that cannot mount image volumes."""
     return holder.daemon_set(
-        (HELD, own_image), (), settings, namespace=NAMESPACE, hold_image=own_image
+        (HELD, own_image), (), settings, namespace=NAMESPACE, hold_image=own_image, key=_KEY
     )
 
 
@@ -769,35 +772,12 @@ class OwnWrite:
 
 def with_image_volumes(own_image: str) -> Document:
     """Each image is a volume of a container of Lading's own image."""
-    body = daemon_set(own_image)
-    template = body["spec"]["template"]["spec"]
-    template.pop("initContainers")
-    template["volumes"] = [
-        {"name": one["name"], "image": {"reference": HELD, "pullPolicy": "IfNotPresent"}}
-        for one in template["containers"]
-    ]
-    for one in template["containers"]:
-        one["image"], one["command"] = own_image, [HOLD_PROGRAM]
-        one["volumeMounts"] = [{"name": one["name"], "mountPath": "/held", "readOnly": True}]
-    return body
+    return holder.daemon_set((HELD,), (), _DEFAULTS, namespace=NAMESPACE, hold_image=own_image)
 
 
 def with_every_container(own_image: str) -> Document:
     urls = [f"registry.example.com/held-{number}:1" for number in range(CONTAINERS_MAX)]
     return holder.daemon_set(urls, (), _DEFAULTS, namespace=NAMESPACE, hold_image=own_image)
-
-
-def with_keyed_folder(own_image: str) -> Document:
-    """The containers of the images find the program in a folder that no image can foresee."""
-    body = daemon_set(own_image)
-    template, folder = body["spec"]["template"]["spec"], "/lading-hold-0f1e2d3c"
-    (first,) = template["initContainers"]
-    first["command"] = [HOLD_PROGRAM, f"{folder}/hold"]
-    for one in (first, *template["containers"]):
-        one["volumeMounts"] = [{**one["volumeMounts"][0], "mountPath": folder}]
-    for one in template["containers"]:
-        one["command"] = [f"{folder}/hold"]
-    return body
 
 
 def _holders(sentence: str, made: Callable[[str], Document]) -> OwnWrite:
@@ -834,12 +814,11 @@ EVERY_OPTION = PrePullSettings(
     pull_secrets=(PULL_SECRET,),
 )
 OWN_WRITES: tuple[OwnWrite, ...] = (
-    _holders("holders of today", daemon_set),
+    _holders("holders with containers of the images", daemon_set),
     _holders("holders with every option", lambda image: daemon_set(image, settings=EVERY_OPTION)),
     _holders("holders of the image of --prepull-hold-image", lambda _: daemon_set(HOLD_IMAGE)),
     _holders("holders with image volumes", with_image_volumes),
     _holders("holders of as many images as there may be", with_every_container),
-    _holders("holders with a folder of their own", with_keyed_folder),
     _pruners("a CronJob with every option", cron_job),
     _pruners("a CronJob without registries", lambda image: cron_job(image, {})),
     _pruners("a CronJob of the image of --pruner-image", lambda _: cron_job(PRUNER_IMAGE)),
