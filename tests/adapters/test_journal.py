@@ -1,5 +1,6 @@
 """A journal on disk: bounded, and begun anew whatever is in the place of its file."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,10 @@ def as_loop(path: Path) -> None:
     path.symlink_to(path)
 
 
+def as_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
 def as_huge(path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(1024 * 1024 * 1024 * 1024)  # a sparse terabyte
@@ -30,7 +35,7 @@ def as_deep(path: Path) -> None:
     path.write_bytes(b'["a",' + b"[" * 100_000)
 
 
-@pytest.mark.parametrize("bad", [as_folder, as_loop, as_huge, as_bytes, as_deep])
+@pytest.mark.parametrize("bad", [as_folder, as_loop, as_pipe, as_huge, as_bytes, as_deep])
 def test_a_bad_file_is_a_fresh_start(bad: Callable[[Path], None], tmp_path: Path) -> None:
     path = tmp_path / "journal"
     bad(path)
@@ -38,6 +43,22 @@ def test_a_bad_file_is_a_fresh_start(bad: Callable[[Path], None], tmp_path: Path
     assert subject.entries() == {}
     subject.put("a", 1)
     assert FileJournal(path).entries() == {"a": 1}
+
+
+def test_a_link_at_the_name_of_a_journal_is_neither_read_nor_written_through(
+    tmp_path: Path,
+) -> None:
+    outside, path = tmp_path / "outside", tmp_path / "journal"
+    outside.write_bytes(b'["a",1]')
+    path.symlink_to(outside)
+    subject = FileJournal(path)
+    assert subject.entries() == {}
+    subject.put("b", 2)
+    path.unlink()
+    path.symlink_to(outside)
+    with pytest.raises(OSError, match="symbolic links"):
+        subject.put("c", 3)
+    assert outside.read_bytes() == b'["a",1]'
 
 
 def test_a_file_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

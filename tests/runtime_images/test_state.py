@@ -72,3 +72,25 @@ async def test_a_file_that_cannot_be_read_is_a_fresh_start(stand: Stand, content
     file = LocalStateFile(stand.folder / "state" / "images.json")
     await file.replace(content)
     assert await stand.state.load() == SavedImageState()
+
+
+@pytest.mark.parametrize(
+    "pulled",
+    [
+        "",
+        "../../a",
+        "registry.example/a:2",
+        "registry.example/a@sha256:0",
+        f"other.example/evil@sha256:{'0' * 64}",
+    ],
+    ids=["empty", "a path", "a tag", "a short digest", "another repository"],
+)
+async def test_a_pull_by_digest_of_another_name_is_as_if_never_written(
+    stand: Stand, pulled: str
+) -> None:
+    """Pods of the runtime class would be given that name."""
+    await stand.state.save_digest_pull(PULL)
+    await stand.state.save_records(RECORDS)
+    hostile = replace(PULL, runtime_handler="other", pulled=pulled)
+    await stand.state.save_digest_pull(hostile)
+    assert await stand.state.load() == SavedImageState(records=RECORDS, digest_pulls=(PULL,))

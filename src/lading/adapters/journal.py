@@ -2,9 +2,11 @@
 
 A journal only saves questions, so nothing about its file stops a start: a line that was cut off by
 a crash is skipped, and a file that cannot be read, or is too large to be ours, is begun anew.
+A link or a pipe at its name is no file of ours either: it is neither followed nor waited for.
 """
 
 import contextlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from lading import files, folders
 from lading.kernel.errors import UNREADABLE
 
 BYTES_MAX = 4 * 1024 * 1024  # some 4,000 images; a fuller journal is begun anew
@@ -47,16 +50,16 @@ class FileJournal:
         self._entries[key] = value
         self._size_bytes += len(line)
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("wb" if is_full else "ab") as file:
+        with open(self._path, "wb" if is_full else "ab", opener=_opened) as file:
             file.write(line)
 
     def _read(self) -> None:
         try:
-            with self._path.open("rb") as file:
-                content = file.read(BYTES_MAX + 1)
+            with files.opened(self._path.parent) as folder:
+                content = folders.read_file(self._path.name, folder, bytes_max=BYTES_MAX)
         except FileNotFoundError:
             return
-        if len(content) > BYTES_MAX:
+        if content is None:
             raise OSError(f"it has more than {BYTES_MAX} bytes")
         self._size_bytes = len(content)
         for line in content.splitlines():
@@ -68,3 +71,7 @@ class FileJournal:
         """What cannot be read may be a folder, which cannot be written over."""
         with contextlib.suppress(OSError):
             self._path.rename(self._path.with_name(f"{self._path.name}.unreadable"))
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)

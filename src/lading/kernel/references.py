@@ -156,6 +156,15 @@ def _is_registry(component: str) -> bool:
     )
 
 
+def is_manifest_of(text: str, image: str) -> bool:
+    """Whether the text is `repository@digest`, and the repository is that of the image."""
+    try:
+        manifest = parse(text)
+        return manifest.digest is not None and manifest == parse(image).at(manifest.digest)
+    except Malformed:
+        return False
+
+
 def is_repository(text: str) -> bool:
     return all(map(_PATH_COMPONENT.fullmatch, text.split("/")))
 

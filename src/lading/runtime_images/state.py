@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from lading.kernel import references
 from lading.kernel.errors import UNREADABLE
 from lading.kernel.values import replace
 from lading.ports.state_file import SharedStateFile
@@ -106,7 +107,11 @@ def _encode(state: SavedImageState) -> bytes:
 def _decode(content: bytes) -> SavedImageState:
     document = _decoder.decode(content)
     records = None if document.records is None else _from_file(document.records)
-    return SavedImageState(records=records, digest_pulls=document.digest_pulls)
+    # Pods and runtimes are given the name, so one of another repository is as if never written.
+    pulls = tuple(
+        one for one in document.digest_pulls if references.is_manifest_of(one.pulled, one.reference)
+    )
+    return SavedImageState(records=records, digest_pulls=pulls)
 
 
 def _to_file(records: ImageRecords) -> _Records:

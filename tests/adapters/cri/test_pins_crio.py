@@ -275,11 +275,20 @@ async def test_a_drop_in_that_is_not_utf_8_is_named(pins: CrioPins, folder: Path
     assert f"{folder / crio_config.OUR_FILE} exists and was not written by Lading" in str(refusal)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"\xff",
+        f'{crio_config.RECORD_PREFIX}{{"x":{"[" * 100_000}'.encode(),
+        b"x = " + b"[" * 100_000,
+    ],
+    ids=["no text", "a deep record", "a deep list"],
+)
 async def test_a_damaged_drop_in_of_ours_is_written_anew(
-    crio: Crio, registry: MemoryRegistry, pins: CrioPins, folder: Path
+    crio: Crio, registry: MemoryRegistry, pins: CrioPins, folder: Path, damage: bytes
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "s")
-    (folder / crio_config.OUR_FILE).write_bytes(crio_config.HEADER.encode() + b"\xff")
+    (folder / crio_config.OUR_FILE).write_bytes(crio_config.HEADER.encode() + damage)
     await pins.write([pin])
     assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
 

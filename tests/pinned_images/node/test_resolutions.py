@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -166,6 +167,31 @@ async def test_an_entry_of_a_later_release_is_resolved_again(
     await first.resolve(key)
     (note,) = FileJournal(tmp_path / "notes").entries()
     FileJournal(tmp_path / "notes").put(note, {"version": 2, "blobs": "otherwise"})
+    again = Resolving(registry, tmp_path / "notes")
+    await again.resolve(key)
+    assert again.resolver.resolutions() == first.resolver.resolutions()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"layers": [["../../../etc/passwd", 1]]},
+        {"layers": [["sha256:0", 1]]},
+        {"manifest": f"other.example/evil@sha256:{'0' * 64}"},
+        {"manifest": "../app"},
+        {"manifest": ""},
+    ],
+    ids=["a path", "a short digest", "another repository", "a path as manifest", "no manifest"],
+)
+async def test_an_entry_with_a_name_that_is_none_is_resolved_again(
+    registry: Registry, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    """The runtime is asked to pull the manifest that the entry names."""
+    key = await registry.push("app", (AMD64, 1000))
+    first = Resolving(registry, tmp_path / "notes")
+    await first.resolve(key)
+    ((note, entry),) = FileJournal(tmp_path / "notes").entries().items()
+    FileJournal(tmp_path / "notes").put(note, {**entry, **change})
     again = Resolving(registry, tmp_path / "notes")
     await again.resolve(key)
     assert again.resolver.resolutions() == first.resolver.resolutions()

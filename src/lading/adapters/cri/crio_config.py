@@ -15,6 +15,7 @@ import msgspec
 import tomli_w
 
 from lading import files
+from lading.kernel.errors import UNREADABLE
 from lading.ports.cri import CannotPin, Image, Pin
 
 OUR_FILE = "zz-lading-pinned-images.conf"
@@ -144,7 +145,7 @@ def _pins_in(file: Path) -> list[str] | None:
     """What the file sets, or None; a file that CRI-O cannot read either sets nothing."""
     try:
         document: Any = tomllib.loads(file.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+    except (OSError, *UNREADABLE):
         return None
     for key in ("crio", "image"):
         document = document.get(key)
@@ -158,7 +159,7 @@ def _record(text: str) -> PinRecord | None:
     """A damaged record is none: the list without it is outdated, and is written anew."""
     try:
         return msgspec.json.decode(text, type=PinRecord)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         return None
 
 

@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from lading.kernel import references, texts
+from lading.kernel.digests import DigestText
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.images import ImageKey, Layer, Resolution
 from lading.kernel.platforms import Platform
@@ -168,7 +169,7 @@ class Resolver:
         )
 
     def _noted(self, key: ImageKey) -> Resolution | None:
-        return _read(self._journal.entries().get(self._entry(key)))
+        return _read(self._journal.entries().get(self._entry(key)), of=key.image)
 
     def _entry(self, key: ImageKey) -> str:
         return f"{key.image} {self._platform_of(key.runtime_handler)} {bool(key.runtime_handler)}"
@@ -176,7 +177,7 @@ class Resolver:
 
 class _Entry(msgspec.Struct):
     manifest: str
-    layers: tuple[tuple[str, Annotated[int, msgspec.Meta(ge=0)]], ...]
+    layers: tuple[tuple[DigestText, Annotated[int, msgspec.Meta(ge=0)]], ...]
 
 
 def _written(resolution: Resolution) -> dict[str, Any]:
@@ -186,11 +187,15 @@ def _written(resolution: Resolution) -> dict[str, Any]:
     }
 
 
-def _read(entry: Any) -> Resolution | None:
-    """None when there is no entry, or one that this release cannot read."""
+def _read(entry: Any, *, of: str) -> Resolution | None:
+    """None when there is no entry, or one that is not what the registry can have said.
+
+    The runtime pulls the manifest by its name, so one of another repository is none.
+    """
     try:
         read = msgspec.convert(entry, _Entry)
-        references.parse(read.manifest)
+        if not references.is_manifest_of(read.manifest, of):
+            return None
     except UNREADABLE:
         return None
     return Resolution(manifest=read.manifest, layers=tuple(Layer(*one) for one in read.layers))
