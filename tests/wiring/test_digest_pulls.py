@@ -72,9 +72,8 @@ async def test_pulls_that_end_at_once_are_all_recorded(tmp_path: Path) -> None:
     state = ImageStateFile(LocalStateFile(tmp_path / "images.json"))
     recorder = DigestPullRecorder(state, GUESTS.__getitem__)
     keys = [ImageKey(f"example.test/app:{number}", "arm") for number in range(20)]
-    await asyncio.gather(
-        *(recorder.record(key, ImageSpec(image=f"{key.image}@digest")) for key in keys)
-    )
+    spec = ImageSpec(image=f"example.test/app@sha256:{'0' * 64}")
+    await asyncio.gather(*(recorder.record(key, spec) for key in keys))
     known = (await state.load()).digest_pulls
     assert {one.reference for one in known} == {key.image for key in keys}
 
