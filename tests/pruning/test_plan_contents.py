@@ -63,6 +63,20 @@ def test_a_broken_line_is_named() -> None:
         plan_contents.read(plan.header, [b'{"contents":"other"}\n'])
 
 
+@pytest.mark.parametrize("size", [-1, 2**63, 10**30])
+def test_a_size_that_no_blob_has_is_read_as_a_bounded_one(size: int) -> None:
+    plan = builders.plan(CHAIN, policy=GO)
+    content = [
+        f'{{"contents":"{kind}","digest":"{digest(kind)}","sizeBytes":{size}}}\n'.encode()
+        for kind in ("manifest", "blob")
+    ]
+    found = plan_contents.read(plan.header, content)
+    assert found is not None
+    known = found.inventory.manifests
+    sizes = {known[digest("manifest")].size_bytes, known.blob_size_bytes(digest("blob"))}
+    assert sizes == ({0} if size < 0 else {1 << 44})
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [("team/app:v1", "outer"), (digest("l"), "l"), ("team/app:none", ""), ("other:v1", "")],

@@ -1,7 +1,8 @@
 """What a registry holds, with the verdict on each part, as lines of a plan file. Pure.
 
 A plan file has what goes. With these lines after it, `why` answers from the file alone, as it does
-from the registry: they are the same values. `apply` passes over them.
+from the registry: they are the same values. `apply` passes over them. Names and digests in them are
+compared and shown, and never become a path or a request.
 """
 
 from collections import Counter

@@ -15,6 +15,7 @@ from typing import Self
 import msgspec
 
 _NO_SIZE = -1
+_SIZE_BYTES_MAX = 1 << 44  # 16 TiB is more than any blob has, and a million of them add up
 _NO_NUMBER = -1
 _NOT_HERE = b""
 _SHA256 = "sha256:"
@@ -115,7 +116,7 @@ class ManifestTable(Mapping[str, InventoryManifest]):
                 tuple(map(number, manifest.children)),
                 tuple(map(number, manifest.blobs)),
                 manifest.artifact_type,
-                manifest.size_bytes,
+                _bounded(manifest.size_bytes),
                 manifest.is_opaque,
                 manifest.is_unknown,
                 manifest.pushed_at,
@@ -127,7 +128,7 @@ class ManifestTable(Mapping[str, InventoryManifest]):
 
     def add_sizes(self, sizes: Mapping[str, int]) -> None:
         for digest, size_bytes in sizes.items():
-            self._columns.sizes[self._columns.number(digest)] = size_bytes
+            self._columns.sizes[self._columns.number(digest)] = _bounded(size_bytes)
 
     def shared(self, digest: str) -> str:
         """The one text of this digest, for those who keep it."""
@@ -310,6 +311,11 @@ class ManifestTable(Mapping[str, InventoryManifest]):
                 table._hold(number)
         table._columns.sizes = sizes
         return table
+
+
+def _bounded(size_bytes: int) -> int:
+    """A document or a file states any size, and one that the table cannot hold would stop a run."""
+    return min(max(size_bytes, 0), _SIZE_BYTES_MAX)
 
 
 def _check_numbers(packed: _Packed, count: int) -> None:
