@@ -84,12 +84,15 @@ async def test_an_image_without_one_of_its_blobs_stays() -> None:
         RECORD.replace(b"team/app", b"team/../app"),
         RECORD.replace(b"team/app", b"team/app:v1"),
         RECORD.replace(b"team/app", b"lading-trash"),
+        RECORD.replace(b'"manifests":{}', b'"manifests":{"sha256:%s":"../x"}' % (b"0" * 64)),
+        RECORD.replace(b'"configs":[]', b'"configs":["../x"]'),
         RECORD.replace(b'"tags":{}', b'"tags":{"../x":"sha256:%s"}' % (b"0" * 64)),
         RECORD.replace(b'"tags":{}', b'"tags":{"v1@sha256:%s":"sha256:%s"}' % ((b"0" * 64,) * 2)),
     ],
     ids=[
         *("no JSON", "another form", "no times", "no time zone", "no digest", "a short digest"),
-        *("no repository", "a tag as repository", "of the trash itself", "no tag"),
+        *("no repository", "a tag as repository", "of the trash itself"),
+        *("a path as tag in the trash", "a path as configuration", "no tag"),
         "a tag with a digest",
     ],
 )

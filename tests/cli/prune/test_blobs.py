@@ -463,6 +463,7 @@ async def test_a_link_below_uploads_is_reported_and_the_rest_is_swept(
     said = " ".join(done.errors.split())
     assert done.code == 1
     assert "_uploads/linked is a symbolic link, and links in a storage are not followed" in said
+    assert "Correct the cause of each failure, then run the command again" in said
     assert contents(outside) == before, "nothing is deleted outside of the storage"
     assert not has_data(root, orphan.digest), "it holds up nothing else"
     assert {one.name for one in uploads.iterdir()} >= {"linked", "mixed"}

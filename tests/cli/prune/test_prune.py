@@ -497,6 +497,28 @@ async def test_the_storage_of_the_registry_shows_the_history_of_a_tag(bench: Ben
 
 
 @pytest.mark.parametrize(
+    "place", ["repositories/team", "repositories/team/app/_manifests", "blobs"]
+)
+async def test_a_link_in_the_storage_ends_the_run_before_anything_is_deleted(
+    bench: Bench, place: str
+) -> None:
+    for number in range(5):
+        await bench.shelf.image("team/app:keep", layers=[str(number).encode()])
+    linked, outside = bench.folder / "registry/docker/registry/v2" / place, bench.folder / "outside"
+    linked.rename(outside)
+    linked.symlink_to(outside)
+    before = {one: one.read_bytes() for one in outside.rglob("*") if one.is_file()}
+    done = await bench.lading(
+        "images", "--confirm", "--storage", f"file://{bench.folder / 'registry'}"
+    )
+    assert done.code == 1, done.output
+    assert f"{place} is a symbolic link, and links in a storage are not" in " ".join(
+        done.errors.split()
+    )
+    assert {one: one.read_bytes() for one in outside.rglob("*") if one.is_file()} == before
+
+
+@pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("--storage", "/var/lib/registry"), "expected file:///PATH"),

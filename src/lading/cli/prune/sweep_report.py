@@ -60,7 +60,10 @@ def show_swept(swept: Swept, form: Format) -> None:
     if counts.failed:
         hidden = counts.failed - len(counts.failures)
         more = f"{hidden} more failures are not shown. " if hidden else ""
-        output.sentence(f"{more}Run the command again: it tries again what failed", err=True)
+        advice = (
+            "Correct the cause of each failure, then run the command again: it tries them again"
+        )
+        output.sentence(f"{more}{advice}", err=True)
 
 
 def _summary(swept: Swept) -> str:
