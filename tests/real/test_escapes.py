@@ -213,6 +213,7 @@ async def test_without_an_image_pruner_the_cron_jobs_of_others_are_accepted(
         await admin.delete(CRON_JOBS, OBJECT_NAME, namespace=NAMESPACE, dry_run=True)
     finally:
         await admin.create(IMAGE_PRUNERS, escapes.image_pruner(escapes.PRUNER_SPEC))
+        await waiting.until(lambda: _are_in_force(attacker), "the policy knows its parameter")
 
 
 async def test_after_an_uninstall_the_policies_go_by_the_pods_of_the_next_installation(
@@ -235,7 +236,12 @@ async def test_after_an_uninstall_the_policies_go_by_the_pods_of_the_next_instal
             attacker, OWN_IMAGE
         )
 
-    await waiting.until(is_in_force, "only the image of the next installation is accepted")
+    try:
+        await waiting.until(is_in_force, "only the image of the next installation is accepted")
+    finally:
+        await admin.delete(PODS, escapes.CONTROLLER_POD, namespace=NAMESPACE, grace_seconds=0)
+        await admin.create(PODS, escapes.controller_pod(OWN_IMAGE), namespace=NAMESPACE)
+        await waiting.until(lambda: _are_in_force(attacker), "the first image is Lading's again")
 
 
 async def _is_accepted(attacker: Attacker, image: str) -> bool:
