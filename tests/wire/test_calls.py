@@ -277,3 +277,40 @@ async def test_a_channel_that_is_closed_ends_the_calls_that_connect(
         for call in waiting:
             with pytest.raises(CallFailed, match="this process closed it"):
                 await asyncio.wait_for(call, timeout=5)
+
+
+@pytest.mark.parametrize("turns", range(1, 8))
+async def test_a_call_that_is_cancelled_while_it_connects_ends_no_other_call(turns: int) -> None:
+    async with answering() as port, calls.channel_to(f"127.0.0.1:{port}") as channel:
+        connecting = asyncio.create_task(asked(channel, "given up"))
+        others = [asyncio.create_task(asked(channel, "wanted")) for _ in range(3)]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        connecting.cancel()
+        assert await asyncio.wait_for(asyncio.gather(*others), timeout=10) == ["wanted"] * 3
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_no_connection_outlives_its_channel(tmp_path: Path, turns: int) -> None:
+    """Also not one that was just being opened."""
+    open_connections: set[asyncio.StreamWriter] = set()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_connections.add(writer)
+        while await reader.read(65536):
+            pass
+        open_connections.discard(writer)
+        writer.close()
+
+    path = tmp_path / "peer.sock"
+    async with await asyncio.start_unix_server(accept, path):
+        async with calls.channel_to(f"unix://{path}") as channel:
+            waiting = [asyncio.create_task(version(channel)) for _ in range(3)]
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        await asyncio.wait(waiting)
+        assert all(isinstance(call.exception(), CallFailed) for call in waiting)
+        async with asyncio.timeout(5):
+            await asyncio.sleep(0.05)  # until the peer has accepted
+            while open_connections:  # noqa: ASYNC110 - the peer reads the end of each by itself
+                await asyncio.sleep(0.01)

@@ -59,31 +59,43 @@ class RuntimeConnection(grpclib.client.Channel):
             super().__init__(host, port)
         self._authority = "localhost"  # a path is none, and servers in Go check it
         self._on_lost = on_lost
+        self._is_closed = False
+
+    def close(self) -> None:
+        self._is_closed = True
+        super().close()
 
     def _protocol_factory(self) -> H2Protocol:
-        return _Protocol(self._config, self._h2_config, self._on_lost)
+        return _Protocol(self._config, self._h2_config)
 
     async def _create_connection(self) -> H2Protocol:
         try:
             async with asyncio.timeout(CONNECT_SECONDS_MAX):
                 protocol = await super()._create_connection()
+                assert isinstance(protocol, _Protocol), "the factory makes these"
         except (OSError, UnicodeError) as error:  # the latter for what cannot be a host's name
             why = getattr(error, "strerror", "") or str(error) or "it accepts no connection"
             raise CannotConnect(why) from error
+        if self._is_closed:  # meanwhile: nothing would close it later
+            protocol.processor.close()
+            raise StreamTerminatedError("Connection closed")
         if protocol.connection.is_closing():
             raise CannotConnect("the peer closed the connection at once")
+        # Only now: one that a cancelled call was opening carries no calls, and must end none.
+        protocol.processor.on_lost = self._on_lost
         return protocol
 
 
 class _Protocol(H2Protocol):
-    def __init__(self, config: Configuration, h2_config: H2Configuration, on_lost: OnLost) -> None:
+    processor: "_Processor"
+
+    def __init__(self, config: Configuration, h2_config: H2Configuration) -> None:
         super().__init__(Handler(), config, h2_config)
-        self._on_lost = on_lost
         self._has_received = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.processor = _Processor(self.handler, self.connection, self._on_lost)
+        self.processor = _Processor(self.handler, self.connection)
         limits: dict[SettingCodes | int, int] = {
             SettingCodes.ENABLE_PUSH: 0,
             SettingCodes.MAX_HEADER_LIST_SIZE: HEADERS_BYTES_MAX,
@@ -105,17 +117,16 @@ class _Protocol(H2Protocol):
 
 
 class _Processor(EventsProcessor):
-    def __init__(self, handler: AbstractHandler, connection: Connection, on_lost: OnLost) -> None:
+    def __init__(self, handler: AbstractHandler, connection: Connection) -> None:
         super().__init__(handler, connection)
-        self._on_lost = on_lost
-        self._is_lost = False
+        self.on_lost: OnLost | None = None
 
     def close(self, reason: str = "Connection closed") -> None:
         """Calls that wait for their turn have no stream yet, so grpclib does not end them."""
         super().close(reason)
-        if not self._is_lost:
-            self._is_lost = True
-            self._on_lost(reason)
+        if self.on_lost is not None:
+            on_lost, self.on_lost = self.on_lost, None
+            on_lost(reason)
 
     def process(self, event: Event) -> None:
         """HTTP/2 has frames that change nothing here, and a peer may send more of them."""
