@@ -26,6 +26,7 @@ from lading.kernel import errors as kernel_errors
 from lading.kernel import paths as paths_
 
 SYMBOLIC_LINK = "a symbolic link"
+SHOWN_CHARACTERS_MAX = 512  # of a path: the longest name of a repository, and what is around it
 
 
 class StorageError(Exception):
@@ -91,8 +92,15 @@ def bad_paths(paths: Iterable[str]) -> dict[str, StorageError]:
     return found
 
 
+def shown(path: str) -> str:
+    """On one line: anyone who may write into a storage chooses names in it."""
+    line = path.replace("\n", "\\n")
+    return line if len(line) <= SHOWN_CHARACTERS_MAX else f"{line[:SHOWN_CHARACTERS_MAX]}…"
+
+
 def not_a_file(path: str, kind: str) -> str:
     """Says what was found, and what to do about it."""
+    path = shown(path)
     if kind == SYMBOLIC_LINK:
         return (
             f"{path} is {kind}, and links in a storage are not followed. Replace it with what it"

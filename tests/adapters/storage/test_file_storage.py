@@ -139,6 +139,19 @@ async def test_a_list_shows_links_and_special_files_as_what_they_are(
     }  # fmt: skip
 
 
+async def test_a_list_shows_a_folder_that_is_too_deep_and_does_not_enter_it(
+    on_files: FileStorage, tmp_path: Path
+) -> None:
+    """Of 10,000 levels with long names, the paths alone would take 12 GB."""
+    below = "/".join(["d"] * file_storage.DEPTH_MAX)
+    (tmp_path / "top" / below / "file").mkdir(parents=True)
+    await on_files.put("top/d/x", b"")
+    found = {one.path: one.special async for page in on_files.pages("top") for one in page}
+    assert found == {"top/d/x": "", f"top/{below}": "a folder below 256 others"}
+    later = datetime.now(UTC) + timedelta(hours=1)
+    assert await on_files.remove_empty_folders("top", before=later) == 0
+
+
 async def test_a_folder_that_becomes_a_link_during_a_list_does_not_lead_out(
     on_files: FileStorage, tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

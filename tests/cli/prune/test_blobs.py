@@ -451,6 +451,9 @@ async def test_a_link_below_uploads_is_reported_and_the_rest_is_swept(
     uploads = root / R / "repositories/a/_uploads"
     uploads.mkdir(exist_ok=True)
     (uploads / "linked").symlink_to(outside)
+    (uploads / "forged\nFreed everything").symlink_to(outside)
+    deep = uploads / "/".join(["d"] * 300)
+    deep.mkdir(parents=True)
     (uploads / "mixed").mkdir()
     (uploads / "mixed/startedat").write_bytes(b"")
     (uploads / "mixed/hashstates").symlink_to(outside)
@@ -467,6 +470,9 @@ async def test_a_link_below_uploads_is_reported_and_the_rest_is_swept(
     assert done.code == 1
     assert "_uploads/linked is a symbolic link, and links in a storage are not followed" in said
     assert "Correct the cause of each failure, then run the command again" in said
+    assert "_uploads/forged\\nFreed everything is a symbolic link" in said
+    assert "is a folder below 256 others, not a file; remove it" in said
+    assert deep.exists()
     assert contents(outside) == before, "nothing is deleted outside of the storage"
     assert not has_data(root, orphan.digest), "it holds up nothing else"
     assert {one.name for one in uploads.iterdir()} >= {"linked", "mixed"}

@@ -2,7 +2,8 @@
 
 Every call waits in a thread, because the folder may be on a network. The root may be a link, as the
 administrator names it, and is opened once. Below it no link is followed: a list shows each as what
-it is, and any other call that meets one is an error. What vanishes during a list is not in it.
+it is, and any other call that meets one is an error. So it is with folders that are too deep, which
+cost a descriptor and a longer path for each level. What vanishes during a list is not in it.
 """
 
 import asyncio
@@ -37,6 +38,9 @@ from lading.ports.storage import OnlyNew, OnlyVersion, StorageError, StoredObjec
 
 PAGE_OBJECTS = 1000
 THREADS_MAX = 16
+DEPTH_MAX = 256
+"""Of a folder; a registry makes none so deep, as a repository's name has at most 255 characters."""
+_TOO_DEEP = f"a folder below {DEPTH_MAX} others"
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NOT_FOUND = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
@@ -203,7 +207,8 @@ def _objects(
                 with os.scandir(descent.folder(folder)) as entries:
                     for entry in entries:
                         path = f"{folder}/{entry.name}"
-                        if entry.is_dir(follow_symlinks=False):
+                        is_folder = entry.is_dir(follow_symlinks=False)
+                        if is_folder and path.count("/") < DEPTH_MAX:
                             waiting.append(path)
                             is_empty &= without_files
                             continue
@@ -242,7 +247,7 @@ def _page(objects: Iterator[StoredObject]) -> list[StoredObject]:
 def _stored(path: str, found: os.stat_result) -> StoredObject:
     if stat.S_ISREG(found.st_mode):
         return StoredObject(path, found.st_size, _time(found.st_mtime))
-    special = folders.special_kind(found.st_mode)
+    special = folders.special_kind(found.st_mode) or _TOO_DEEP
     return StoredObject(path, 0, _time(found.st_mtime), special=special)
 
 

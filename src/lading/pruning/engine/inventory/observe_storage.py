@@ -55,7 +55,7 @@ def refuse_special(found: Sequence[StoredObject]) -> None:
         return
     first, *more = found
     others = f" There are {len(more)} more" if more else ""
-    shown = ", ".join(one.path for one in more[:SPECIAL_SHOWN_MAX])
+    shown = ", ".join(storages.shown(one.path) for one in more[:SPECIAL_SHOWN_MAX])
     raise storages.NotAFile(
         f"{storages.not_a_file(first.path, first.special)}.{others}{': ' if shown else ''}{shown}"
         f"{'.' if shown else ''} Nothing is changed"
