@@ -86,6 +86,10 @@ async def test_no_link_below_the_root_is_followed(tmp_path: Path) -> None:
         await linked.read()
     with pytest.raises(OSError, match="it is a symbolic link"):
         await linked.replace(b"changed")
+    with pytest.raises(OSError, match="it is a symbolic link"):
+        async with linked.locked():
+            pass
+    assert os.listdir(outside) == ["state.json"]
     itself = LocalStateFile(root / "state.json", root=root)
     with pytest.raises(OSError, match="it is a symbolic link"):
         await itself.read()

@@ -64,12 +64,15 @@ class LocalStateFile:
             error.filename = str(self._path)
             raise
 
+    def _opened_lock(self, folder: int) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+        return os.open(f"{self._name}.lock", flags, 0o600, dir_fd=folder)
+
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
         """By a file of its own: the state file itself is replaced."""
-        lock = self._path.with_name(f"{self._path.name}.lock")
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        files.make_folder(self._root)
+        descriptor = self._in_folder(self._opened_lock, make=True)
         try:
             while not _try_to_lock(descriptor):  # noqa: ASYNC110 - another process may hold it
                 await asyncio.sleep(LOCK_POLL_SECONDS)

@@ -46,6 +46,19 @@ async def test_a_second_sweep_is_refused_and_the_lock_goes_with_the_first(
         pass
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff", msgspec.json.encode(Holder("left", "elsewhere\nFreed everything", 1, "other boot"))],
+)
+async def test_a_lock_without_a_readable_owner_is_said_to_name_none(
+    storage: Storage, content: bytes
+) -> None:
+    await storage.put(lock.PATH, content)
+    with pytest.raises(SweepInProgress, match=r"in progress \(lading/sweep/lock names no process"):
+        async with StorageLock(storage).held():
+            pass
+
+
 async def test_the_lock_of_a_process_of_this_machine_that_has_ended_is_taken_over(
     storage: Storage,
 ) -> None:

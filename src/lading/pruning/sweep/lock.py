@@ -37,7 +37,8 @@ class SweepInProgress(Exception):
 class Holder(msgspec.Struct, frozen=True):
     token: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-z]{1,64}\Z")]
     """Part of the name of another object."""
-    host: Annotated[str, msgspec.Meta(max_length=_TEXT_MAX)]
+    host: Annotated[str, msgspec.Meta(max_length=_TEXT_MAX, pattern=r"\A[^\x00-\x1f\x7f]*\Z")]
+    """On one line of an error message."""
     pid: Annotated[int, msgspec.Meta(ge=0, le=_PID_MAX)]
     processes: Annotated[str, msgspec.Meta(max_length=_TEXT_MAX)] = ""
     """Which processes it sees: machines and containers may share a name; empty for unknown."""
@@ -163,8 +164,9 @@ def _decoded(content: bytes) -> Holder:
 
 
 def _in_progress(holder: Holder) -> SweepInProgress:
+    owner = f"process {holder.pid} on {holder.host}" if holder.token else f"{PATH} names no process"
     return SweepInProgress(
-        f"another sweep of this storage is in progress (process {holder.pid} on {holder.host});"
+        f"another sweep of this storage is in progress ({owner});"
         f" wait for its end. A sweep that was interrupted is taken over after"
         f" {PERIOD_DEFAULT.total_seconds() / 60:.0f} minutes"
     )
