@@ -13,7 +13,7 @@ from typing import Any
 from lading.adapters.kube.client import KubeClient
 from lading.api.apps import DAEMON_SETS
 from lading.api.batch import CRON_JOBS
-from lading.api.core import PODS, SECRETS
+from lading.api.core import CONFIG_MAPS, PODS, SECRETS
 from lading.api.imageregistry import IMAGE_PRUNERS, StoredImagePruner
 from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
 from lading.installation.controller_policies import (
@@ -274,21 +274,32 @@ _REACHED = "must not have ports, lifecycle, livenessProbe"
 _RUN = "must run only /usr/local/bin/lading-hold"
 _VOLUMES = "must be of type emptyDir or image"
 _NAMED = "that ImagePruner cluster names in spec.registries"
+_PLACED = "must mount whole volumes"
+_ARGUMENTS = "must have only args that Lading writes"
 _SECURITY = f"{_FIRST}/securityContext"
 
 
-def _escape_of_image_volume(mount: str) -> dict[str, Any]:
+def _with_image_volume(
+    sentence: str, words: str, mount: Mapping[str, Any] = {}, image: str = ""
+) -> Escape:
     """A container of Lading's image that mounts the held image."""
-    return {
-        "/initContainers": None,
-        "/volumes": [{"name": "held", "image": {"reference": HELD}}],
-        "/containers": [
-            {
-                **_HARMLESS,
-                "volumeMounts": [{"name": "held", "mountPath": mount, "readOnly": True}],
-            }
-        ],
-    }
+
+    def made(attacker: Attacker) -> Document:
+        body = with_image_volumes(attacker.own_image)
+        (container,) = body["spec"]["template"]["spec"]["containers"]
+        container["image"] = image or container["image"]
+        container["volumeMounts"][0] |= mount
+        return body
+
+    async def create(attacker: Attacker) -> None:
+        await attacker.create(DAEMON_SETS, made(attacker))
+
+    async def update(attacker: Attacker) -> None:
+        template = made(attacker)["spec"]["template"]
+        operations = [{"op": "replace", "path": "/spec/template", "value": template}]
+        await attacker.patch(DAEMON_SETS, holder.NAME, operations)
+
+    return Escape(sentence=sentence, words=words, writes=(create, update))
 
 
 _HARMLESS = {
@@ -297,6 +308,7 @@ _HARMLESS = {
     "command": [HOLD_PROGRAM],
     "securityContext": {
         "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     },
 }
@@ -469,12 +481,43 @@ ESCAPES: tuple[Escape, ...] = (
     _holder(
         "a holder whose folder of the program can be written",
         _RUN,
-        {f"{_FIRST}/volumeMounts": [{"name": "hold", "mountPath": "/lading-hold"}]},
+        {f"{_FIRST}/volumeMounts/0/readOnly": False},
+    ),
+    _with_image_volume(
+        "a holder that mounts a held image and runs another", _RUN, image=OTHER_IMAGE
+    ),
+    _with_image_volume(
+        "a holder with a held image over Lading's own program", _RUN, {"mountPath": "/usr/local"}
+    ),
+    _with_image_volume(
+        "a holder with a held image over Lading's libraries", _RUN, {"mountPath": "/lib"}
+    ),
+    _with_image_volume("a holder with a part of a held image", _PLACED, {"subPath": "a"}),
+    _holder(
+        "a holder with a part of the folder of the program",
+        _PLACED,
+        {f"{_FIRST}/volumeMounts/0/subPathExpr": "a"},
     ),
     _holder(
-        "a holder with a held image over Lading's own program",
+        "a holder in a folder of its choice", _PLACED, {f"{_FIRST}/workingDir": "/proc/self/fd/7"}
+    ),
+    _holder(
+        "a holder with a file over the program",
+        _PLACED,
+        {f"{_FIRST}/terminationMessagePath": HOLD_PROGRAM},
+    ),
+    _holder(
+        "a holder that may write into its image",
+        "and readOnlyRootFilesystem: true",
+        {f"{_SECURITY}/readOnlyRootFilesystem": False},
+    ),
+    _holder(
+        "a holder with a folder of the program that an image can foresee",
         _RUN,
-        _escape_of_image_volume("/usr/local"),
+        {
+            f"{_FIRST}/command": ["/lading-hold/hold"],
+            f"{_FIRST}/volumeMounts/0/mountPath": "/lading-hold",
+        },
     ),
     _holder("a holder with arguments", "must have neither args", {f"{_FIRST}/args": ["/tmp/copy"]}),
     _pruner(
@@ -494,8 +537,73 @@ ESCAPES: tuple[Escape, ...] = (
         {f"{_FIRST}/env": [{"name": "PYTHONPATH", "value": "/etc/lading/main/policy"}]},
     ),
     _pruner(
+        "a pruner with a kubeconfig, which may name a program, of a storage",
+        _ARGUMENTS,
+        {f"{_FIRST}/args/-": "--other-kubeconfig=/storage/main/docker/registry/v2/blobs/data"},
+    ),
+    _pruner("a pruner with another kubeconfig", _ARGUMENTS, {f"{_FIRST}/args/-": "--kubeconfig=x"}),
+    _pruner(
+        "a pruner that verifies no certificate",
+        _ARGUMENTS,
+        {f"{_FIRST}/args/-": "--force-insecure=true"},
+    ),
+    _pruner(
+        "a pruner without guards", _ARGUMENTS, {f"{_FIRST}/args/-": "--ignore-guard=no-references"}
+    ),
+    _pruner(
+        "a pruner that writes a file",
+        _ARGUMENTS,
+        {f"{_FIRST}/args/-": "--save-plan=/storage/main/plan"},
+    ),
+    *(
+        _pruner(
+            f"a pruner with {argument}",
+            f"must prune only a registry and a storage {_NAMED}",
+            {f"{_FIRST}/args/-": argument},
+        )
+        for argument in (
+            "--registry-url=http://registry.example.com",
+            "--storage=s3://other",
+            "--storage=file:///",
+            "--sweep-replica=other:5000",
+        )
+    ),
+    _pruner(
+        "a pruner with logins of a storage",
+        "must set no variables but",
+        {f"{_FIRST}/env": [{"name": "REGISTRY_AUTH_FILE", "value": "/storage/main/data"}]},
+    ),
+    _pruner(
+        "a pruner with a claim in the place of a Secret",
+        "claims only below /storage",
+        {
+            "/containers/1/volumeMounts": [
+                {"name": "main-storage", "mountPath": "/etc/lading/main/cluster-0"},
+            ]
+        },
+    ),
+    _pruner(
+        "a pruner with a part of a claim",
+        _PLACED,
+        {
+            "/containers/1/volumeMounts": [
+                {"name": "main-storage", "mountPath": "/storage/main", "subPath": "docker"},
+            ]
+        },
+    ),
+    _pruner(
+        "a pruner with another host under the name of the registry",
+        "hostAliases or dnsConfig",
+        {"/hostAliases": [{"ip": "192.0.2.1", "hostnames": ["registry.example.com"]}]},
+    ),
+    _pruner(
+        "a pruner with a name server of its choice",
+        "hostAliases or dnsConfig",
+        {"/dnsPolicy": "None", "/dnsConfig": {"nameservers": ["192.0.2.1"]}},
+    ),
+    _pruner(
         "a pruner with a claim over Lading's own programs",
-        "must mount volumes only below /etc/lading and /storage",
+        "must mount volumes only below /etc/lading, and claims only below /storage",
         {
             "/containers/1/volumeMounts": [
                 {"name": "main-storage", "mountPath": "/usr/local/bin"},
@@ -637,6 +745,37 @@ ESCAPES: tuple[Escape, ...] = (
                 {"/subjects/0/name": "default"},
             ),
             namespace="",
+        ),
+    ),
+    _one(
+        "the controller's role for the pruner",
+        "must bind only the roles lading-image-pruner",
+        lambda attacker: attacker.create(
+            CLUSTER_ROLE_BINDINGS,
+            changed(
+                objects.bindings(PRUNER, NAMESPACE, is_openshift=False)[0],
+                {"/metadata/name": "other", "/roleRef/name": "lading-controller"},
+            ),
+            namespace="",
+        ),
+    ),
+    _one(
+        "an account with an identity in a cloud",
+        "must not set annotations, secrets or imagePullSecrets of an account",
+        lambda attacker: attacker.create(
+            SERVICE_ACCOUNTS,
+            changed(
+                objects.account(PRUNER, NAMESPACE),
+                {"/metadata/annotations": {"example.com/a": "b"}},
+            ),
+        ),
+    ),
+    _one(
+        "a ConfigMap that an ImagePruner may name",
+        "must write only lading-image-pruner-decision and lading-image-pruner-report",
+        lambda attacker: attacker.create(
+            CONFIG_MAPS,
+            changed(objects.report_map(PRUNER, NAMESPACE), {"/metadata/name": "policy"}),
         ),
     ),
     # ports, hooks, places
@@ -833,6 +972,10 @@ OWN_WRITES: tuple[OwnWrite, ...] = (
         write=lambda attacker: attacker.create(
             SERVICE_ACCOUNTS, objects.account(PRUNER, NAMESPACE)
         ),
+    ),
+    OwnWrite(
+        sentence="the ConfigMap of reports",
+        write=lambda attacker: attacker.create(CONFIG_MAPS, objects.report_map(PRUNER, NAMESPACE)),
     ),
     OwnWrite(
         sentence="the roles of the pruner for its account",

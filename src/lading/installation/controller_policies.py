@@ -17,17 +17,26 @@ from lading.installation.policies import (
     Document,
 )
 from lading.prepull.types import HOLD_KEY_NAME, HOLDER_LABEL, HOLDER_LABEL_VALUE, HOLDER_NAME
-from lading.pruning.operator.types import OBJECT_NAME
+from lading.pruning.operator.types import (
+    DECISION_NAME,
+    OBJECT_NAME,
+    OPENSHIFT_ROLE,
+    REPORT_NAME,
+    SYSTEM_ROLE,
+)
 
 ACCOUNT = "lading-controller"
 SERVICE_ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 SECRET_TYPES = ("Opaque", "cluster.x-k8s.io/secret")
 """Of stubs. No controller of Kubernetes does anything for a Secret of these types."""
 _NAMES = {
-    "daemonsets": HOLDER_NAME,
-    "cronjobs": OBJECT_NAME,
-    "serviceaccounts": OBJECT_NAME,
+    "daemonsets": (HOLDER_NAME,),
+    "cronjobs": (OBJECT_NAME,),
+    "serviceaccounts": (OBJECT_NAME,),
+    "configmaps": (DECISION_NAME, REPORT_NAME),
 }
+_BOUND_ROLES = (OBJECT_NAME, OPENSHIFT_ROLE, SYSTEM_ROLE)
+_KEPT_OF_ACCOUNTS = ("metadata.?annotations", "?secrets", "?imagePullSecrets")
 _KEPT_OF_PODS = (
     *("metadata.?labels", "metadata.?annotations", "metadata.?finalizers"),
     *("metadata.?ownerReferences", "spec.?initContainers", "spec.?containers"),
@@ -47,13 +56,14 @@ def controller_policies(*, namespace: str, account: str = ACCOUNT) -> list[Docum
         _pods(),
         _secrets(namespace),
         _bindings(namespace),
+        _accounts(),
     )
     return policies.documents(made, namespace=namespace, account=account)
 
 
 def _names(namespace: str) -> AdmissionPolicy:
     """The policies about templates look at objects with Lading's label, so each must have it."""
-    known = ", ".join(f'"{resource}": "{name}"' for resource, name in _NAMES.items())
+    known = ", ".join(f'"{resource}": {_list(names)}' for resource, names in _NAMES.items())
     ours = policies.label("object", OWNER_LABEL)
     return AdmissionPolicy(
         name="lading-controller-names",
@@ -61,16 +71,20 @@ def _names(namespace: str) -> AdmissionPolicy:
             AdmissionRule(version="v1", group="apps", resources=("daemonsets",)),
             AdmissionRule(version="v1", group="batch", resources=("cronjobs",)),
             AdmissionRule(version="v1", group="", resources=("serviceaccounts",)),
+            # Managed boot images change one of another namespace.
+            AdmissionRule(
+                version="v1", group="", resources=("configmaps",), operations=("CREATE",)
+            ),
         ),
-        variables={"name": f"{{{known}}}[request.resource.resource]"},
+        variables={"names": f"{{{known}}}[request.resource.resource]"},
         checks=(
             Check(
                 expression=(
-                    f"{PRESENT}.metadata.name == variables.name"
+                    f"{PRESENT}.metadata.name in variables.names"
                     f' && request.namespace == "{namespace}"'
                 ),
                 message_expression=(
-                    '"the controller must write only " + variables.name + " of " '
+                    '"the controller must write only " + variables.names.join(" and ") + " of " '
                     f'+ request.resource.resource + " in namespace {namespace}, not "'
                     f' + request.namespace + "/" + {PRESENT}.metadata.name'
                 ),
@@ -168,5 +182,40 @@ def _bindings(namespace: str) -> AdmissionPolicy:
                 expression=f"object == null || object.?subjects.orValue([]).all(one, {own})",
                 message=f"the controller must bind roles only to ServiceAccount {OBJECT_NAME}",
             ),
+            Check(
+                expression=(
+                    'object == null || (object.roleRef.kind == "ClusterRole"'
+                    f" && object.roleRef.name in {_list(_BOUND_ROLES)})"
+                ),
+                message=f"the controller must bind only the roles {', '.join(_BOUND_ROLES)}",
+            ),
         ),
     )
+
+
+def _accounts() -> AdmissionPolicy:
+    """Annotations of an account choose its identity in a cloud."""
+    none = " && ".join(f"!object.{one}.hasValue()" for one in _KEPT_OF_ACCOUNTS)
+    kept = policies.unchanged(_KEPT_OF_ACCOUNTS)
+    return AdmissionPolicy(
+        name="lading-controller-accounts",
+        rules=(
+            AdmissionRule(
+                version="v1", group="", resources=("serviceaccounts",), operations=WRITES
+            ),
+        ),
+        checks=(
+            Check(
+                expression=f'request.operation == "CREATE" ? ({none}) : ({kept})',
+                message=(
+                    "the controller must not set annotations, secrets or imagePullSecrets of"
+                    " an account"
+                ),
+            ),
+        ),
+    )
+
+
+def _list(names: tuple[str, ...]) -> str:
+    quoted = ", ".join(f'"{one}"' for one in names)
+    return f"[{quoted}]"

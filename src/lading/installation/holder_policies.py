@@ -8,11 +8,11 @@ from lading.installation.policies import (
     AdmissionRule,
     Check,
 )
+from lading.prepull.holder import HOLD_FOLDER_PREFIX, IMAGE_FOLDER
 from lading.prepull.types import HOLD_PROGRAM, HOLDER_LABELS, HOLDER_NAME
 
 _OWNER = f"DaemonSet {HOLDER_NAME}"
-_FOLDER = "^/lading-hold(-[0-9a-f]+)?$"
-_PLAIN_PATH = "^(/[a-z0-9-]+)+$"
+_FOLDER = f"^{HOLD_FOLDER_PREFIX}[0-9a-f]+$"
 _OWN_IMAGE = pod_policies.is_own("--prepull-hold-image")
 _COMMAND = "one.?command.orValue([])"
 _MOUNTS = "one.?volumeMounts.orValue([])"
@@ -73,13 +73,12 @@ def _pod() -> tuple[Check, ...]:
 def _containers() -> tuple[Check, ...]:
     """Nothing of a held image runs: a container starts the program that waits, of Lading's image.
 
-    A container of Lading's image finds it there, and no mount may hide it. In a container of the
-    held image it is in a folder that an init container of Lading's image filled.
+    A container of Lading's image finds it there, and mounts nothing but the held image. In a
+    container of the held image it is in a folder that an init container of Lading's image filled.
     """
     visible = (
         f"{_MOUNTS}.all(mount, mount.?readOnly.orValue(false)"
-        f' && mount.mountPath.matches("{_PLAIN_PATH}")'
-        f' && !"{HOLD_PROGRAM}/".startsWith(mount.mountPath + "/"))'
+        f' && mount.mountPath == "{IMAGE_FOLDER}")'
     )
     waits = f'{_COMMAND} == ["{HOLD_PROGRAM}"] && {_OWN_IMAGE} && {visible}'
     waits_in_folder = (
@@ -105,8 +104,8 @@ def _containers() -> tuple[Check, ...]:
             f"variables.pod.containers.filter(one, !({waits} || {waits_in_folder})).{named}",
             before=f"{_OWNER}: container",
             after=(
-                f"must run only {HOLD_PROGRAM} of the controller's image, with no mount over it,"
-                " or the copy that an init container made of it"
+                f"must run only {HOLD_PROGRAM} of the controller's image, with no mount but"
+                f" {IMAGE_FOLDER}, or the copy that an init container made of it"
             ),
         ),
         policies.none_of(

@@ -44,7 +44,11 @@ def is_own(option: str) -> str:
 
 
 _SHARED = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace")
-_PLACES = ("nodeName", "runtimeClassName", "resourceClaims", "ephemeralContainers")
+_PLACES = (
+    *("nodeName", "runtimeClassName", "resourceClaims", "ephemeralContainers"),
+    # Another host under the name of a registry would get its login.
+    *("hostAliases", "dnsConfig"),
+)
 _USERS = ("runAsUser", "runAsGroup", "fsGroup")
 _OVERRIDES = (
     *("runAsUser", "runAsGroup", "seccompProfile", "appArmorProfile", "seLinuxOptions"),
@@ -53,6 +57,9 @@ _OVERRIDES = (
 _REACHED = (
     *("ports", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe", "volumeDevices"),
 )
+_PARTS = ("subPath", "subPathExpr")
+_TERMINATION_LOG = "/dev/termination-log"
+"""What the API server sets. A file that can be written is mounted there."""
 _ANNOTATIONS = (
     'one.startsWith("lading.dev/") || one.startsWith("cluster-autoscaler.kubernetes.io/")'
 )
@@ -136,10 +143,12 @@ def _containers(owner: str) -> Iterator[Check]:
     yield each_container(
         "privileged",
         f"{security}.?allowPrivilegeEscalation.orValue(true) == false"
+        f" && {security}.?readOnlyRootFilesystem.orValue(false)"
         f" && {security}.?privileged.orValue(false) == false"
         f' && {security}.?procMount.orValue("Default") == "Default"',
         owner,
-        "must have allowPrivilegeEscalation: false, and neither privileged nor procMount",
+        "must have allowPrivilegeEscalation: false and readOnlyRootFilesystem: true, and neither"
+        " privileged nor procMount",
     )
     yield each_container(
         "capable",
@@ -156,6 +165,15 @@ def _containers(owner: str) -> Iterator[Check]:
     )
     yield each_container(
         "reached", _without("one", _REACHED), owner, f"must not have {_listed(_REACHED)}"
+    )
+    yield each_container(
+        "misplaced",
+        f'one.?terminationMessagePath.orValue("{_TERMINATION_LOG}") == "{_TERMINATION_LOG}"'
+        ' && one.?workingDir.orValue("/") == "/" && one.?volumeMounts.orValue([]).all(mount,'
+        f" {_without('mount', _PARTS)})",
+        owner,
+        f"must mount whole volumes, without {_listed(_PARTS)}, and must have no other workingDir"
+        f" than / and no other terminationMessagePath than {_TERMINATION_LOG}",
     )
 
 

@@ -20,6 +20,21 @@ from lading.pruning.operator.types import FOLDER, OBJECT_NAME, POD_LABELS, STORA
 _OWNER = f"CronJob {OBJECT_NAME}"
 _TEMPLATE = "object.spec.jobTemplate.spec.template"
 _CRON_JOBS = AdmissionRule(group="batch", version="v1", resources=("cronjobs",), operations=WRITES)
+_OPTIONS = "|".join(
+    (
+        *("confirm", "all", "keep-tag-revisions", "keep-younger-than", "prune-registry"),
+        *("log-level", "report-to", "report-as", "source", "registry-url", "registry-name"),
+        *("storage", "sweep-grace", "sweep-replica", "trash-period", "trash-repository"),
+    )
+)
+_FILES = "policy|certificate-authority|other-kubeconfig"
+_ARGUMENT = (
+    f"^(prune|images|--(allow-nothing|sweep-blobs|no-trash)|--({_OPTIONS})=.*"
+    f"|--({_FILES})={FOLDER}/[a-z0-9./-]+)$"
+)
+"""What Lading writes. A kubeconfig may name a program to run, so none may come from a storage."""
+_PLACE = "^--(registry-url|storage|sweep-replica)="
+"""The option of a place that gets a login, or whose content is deleted."""
 _VARIABLES = ("POD_NAME", "POD_NAMESPACE", "REGISTRY_AUTH_FILE")
 
 
@@ -29,7 +44,13 @@ def cron_job(namespace: str) -> AdmissionPolicy:
         rules=(_CRON_JOBS,),
         labels=OURS,
         parameter=pod_policies.own_pods(namespace),
-        variables={**pod_policies.template_variables(_TEMPLATE), **pod_policies.OWN_VARIABLES},
+        variables={
+            **pod_policies.template_variables(_TEMPLATE),
+            **pod_policies.OWN_VARIABLES,
+            "claims": (
+                "variables.volumes.filter(one, has(one.persistentVolumeClaim)).map(one, one.name)"
+            ),
+        },
         checks=(*pod_policies.restricted(_OWNER, POD_LABELS), *_pod(), *_containers()),
     )
 
@@ -55,9 +76,13 @@ def _containers() -> tuple[Check, ...]:
     names = ", ".join(f'"{one}"' for one in _VARIABLES)
     known = (
         f"one.?env.orValue([]).all(set, set.name in [{names}]"
-        " && (!has(set.valueFrom) || has(set.valueFrom.fieldRef)))"
+        " && (has(set.valueFrom) ? has(set.valueFrom.fieldRef)"
+        f' : set.?value.orValue("").startsWith("{FOLDER}/")))'
     )
-    below = f"^({FOLDER}|{STORAGE_FOLDER})/[a-z0-9/-]+$"
+    in_place = (
+        f'mount.mountPath.matches("^" + (mount.name in variables.claims ? "{STORAGE_FOLDER}"'
+        f' : "{FOLDER}") + "/[a-z0-9/-]+$")'
+    )
     return (
         policies.none_of(
             "otherImages",
@@ -74,13 +99,19 @@ def _containers() -> tuple[Check, ...]:
             "must have no command, and args that begin with prune images",
         ),
         each_container(
+            "otherArguments",
+            f'one.?args.orValue([]).all(text, text.matches("{_ARGUMENT}"))',
+            _OWNER,
+            f"must have only args that Lading writes, and read files only below {FOLDER}",
+        ),
+        each_container(
             "otherVariables", known, _OWNER, f"must set no variables but {', '.join(_VARIABLES)}"
         ),
         each_container(
             "otherMounts",
-            f'one.?volumeMounts.orValue([]).all(mount, mount.mountPath.matches("{below}"))',
+            f"one.?volumeMounts.orValue([]).all(mount, {in_place})",
             _OWNER,
-            f"must mount volumes only below {FOLDER} and {STORAGE_FOLDER}",
+            f"must mount volumes only below {FOLDER}, and claims only below {STORAGE_FOLDER}",
         ),
     )
 
@@ -119,6 +150,13 @@ def cron_job_sources() -> AdmissionPolicy:
                 after=f"must be of a Secret, a ConfigMap or a claim {named}",
             ),
             each_container(
+                "otherPlaces",
+                f'one.?args.orValue([]).filter(text, text.matches("{_PLACE}"))'
+                f".all(text, {_names_place('text')})",
+                _OWNER,
+                f"must prune only a registry and a storage {named}",
+            ),
+            each_container(
                 "otherSecrets",
                 environment,
                 _OWNER,
@@ -140,6 +178,16 @@ def _names_config_map(name: str) -> str:
     return _names(
         f'{name} == registry.?policyConfigMapName.orValue("")'
         f' || {name} == registry.?certificateAuthorityConfigMapName.orValue("")'
+    )
+
+
+def _names_place(argument: str) -> str:
+    return _names(
+        f'{argument} == "--registry-url=" + registry.?url.orValue("")'
+        f' || {argument} == "--storage=" + registry.?storage.?url.orValue("")'
+        f' || {argument} == "--storage=file://{STORAGE_FOLDER}/" + registry.?name.orValue("")'
+        f" || {argument} in registry.?sweep.?replicas.orValue([])"
+        '.map(one, "--sweep-replica=" + one)'
     )
 
 
