@@ -58,7 +58,7 @@ class Line:
     writes_left: int | None = None
     """After so many writes the line is dead, as after kill -9."""
     refused: str = ""
-    """Creates at this path are refused."""
+    """Creates and patches at this path are refused."""
     drops_image_volumes: bool = False
     """As an API server does with the feature gate ImageVolume off."""
     has_webhook: bool = False
@@ -68,7 +68,8 @@ class Line:
         if request.method == "GET":
             self.read.append(request.path)
         if request.method != "GET" and "/events" not in request.path:
-            if self.refused and request.method == "POST" and request.path.endswith(self.refused):
+            is_write = request.method in ("POST", "PATCH")
+            if self.refused and is_write and request.path.endswith(self.refused):
                 raise kube.Forbidden("admission webhook: setting is not known", code=403)
             if self.writes_left == 0:
                 raise kube.Unavailable("the process is dead")

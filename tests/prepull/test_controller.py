@@ -183,6 +183,31 @@ async def test_a_setting_that_was_refused_is_tried_again_later(cluster: PrePullC
         await cluster.until(lambda: has_reason("Setting"), "the Setting is made and decides")
 
 
+async def test_a_refused_daemon_set_that_nothing_wants_any_more_is_no_longer_reported(
+    cluster: PrePullCluster,
+) -> None:
+    await cluster.make_node("node-a")
+    async with playing(cluster), running(cluster):
+        await cluster.make_image("old", A)
+        await cluster.until_state("deployed", "old")
+        cluster.line.refused = f"/daemonsets/{holder.NAME}"
+        await cluster.make_image("added", B)
+
+        async def reason() -> str:
+            found = conditions.find((await cluster.image("old")).status.conditions, DEPLOYED)
+            return found.reason if found else ""
+
+        async def is_refused() -> bool:
+            return await reason() == "DaemonSetRefused"
+
+        async def is_held() -> bool:
+            return await reason() == "Deployed"
+
+        await cluster.until(is_refused, "the refusal is reported")
+        await cluster.kube.delete(IMAGES, "added", namespace=NAMESPACE)
+        await cluster.until(is_held, "nothing is refused")
+
+
 async def test_an_image_that_does_not_exist_leaves_the_others_alone(
     cluster: PrePullCluster,
 ) -> None:

@@ -161,6 +161,8 @@ class HolderReconciler:
 
     def plan(self, observed: ObservedPrePull, now: datetime) -> Plan:
         found = plan.plan(observed, self._settings, now)
+        if not any(isinstance(one, CreateDaemonSet | ReplaceDaemonSet) for one in found.actions):
+            self._refuse("")  # what was refused is no longer wanted
         refused_at = self._setting_refused_at
         retry_at = refused_at and refused_at + self._periods.setting_retry_interval
         missing = self._fleet.lacks_pods() and plan.is_ours(observed.daemon_set)
