@@ -340,6 +340,7 @@ WRITE_OF = {
     "lading-controller-secrets": "the key of the holders' folders",
     "lading-controller-managed-stubs": "the content of a managed stub",
     "lading-controller-bindings": "the roles of the pruner for its account",
+    "lading-controller-accounts": "the account of the pruner",
 }
 
 
