@@ -8,8 +8,13 @@ from lading.installation.policies import (
     AdmissionRule,
     Check,
 )
-from lading.prepull.holder import HOLD_FOLDER_PREFIX, IMAGE_FOLDER
-from lading.prepull.types import HOLD_PROGRAM, HOLDER_LABELS, HOLDER_NAME
+from lading.prepull.types import (
+    HOLD_FOLDER_PREFIX,
+    HOLD_PROGRAM,
+    HOLDER_LABELS,
+    HOLDER_NAME,
+    IMAGE_FOLDER,
+)
 
 _OWNER = f"DaemonSet {HOLDER_NAME}"
 _FOLDER = f"^{HOLD_FOLDER_PREFIX}[0-9a-f]+$"

@@ -19,11 +19,13 @@ from lading.api.longhorn import IMAGES, Image
 from lading.prepull.hold_key import HoldKey
 from lading.prepull.holding import HoldingWay
 from lading.prepull.types import (
+    HOLD_FOLDER_PREFIX,
     HOLD_PROGRAM,
     HOLDER_LABEL,
     HOLDER_LABEL_VALUE,
     HOLDER_LABELS,
     HOLDER_NAME,
+    IMAGE_FOLDER,
     PrePullSettings,
     Toleration,
 )
@@ -34,10 +36,7 @@ SCHEDULING_GATE = "lading.dev/prepull-wave"
 TEMPLATE_ANNOTATION = "lading.dev/prepull-template"
 """The hash of the template, on the DaemonSet and on its pods."""
 INIT_CONTAINER = "copy-hold"
-HOLD_FOLDER_PREFIX = "/lading-hold-"
 CONTAINER_PREFIX = "image-"
-IMAGE_FOLDER = "/image"
-"""Where a container sees the image that it holds."""
 _FOLDER_CHARACTERS = 32
 _VOLUME = "hold"
 _INIT_RESOURCES = {
