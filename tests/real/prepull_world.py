@@ -110,25 +110,24 @@ class World(PrePullUnderTest):
 
     async def check_programs(self, urls: Iterable[str]) -> None:
         """Each of the images has a container, and every process there is Lading's own program."""
-        await self.until(self._only_new_pods_are_left, "the pods of older templates are gone")
         found = await self.programs()
         assert set(found) == set(map(holder.container_name, urls))
         strange = {name for name, programs in found.items() if programs != {self.hold}}
         assert not strange, f"another program runs in {sorted(strange)}"
 
-    async def _only_new_pods_are_left(self) -> bool:
+    async def programs(self) -> dict[str, set[bytes]]:
+        """By container of the newest holder pods, what its processes run, byte for byte.
+
+        A pod of an older template stays until the new one is ready, and an image that cannot be
+        held keeps it from that.
+        """
         made, annotation = await self.daemon_set(), holder.TEMPLATE_ANNOTATION
         assert made is not None
-        pods = await self.pods()
-        wanted = made.metadata.annotations[annotation]
-        return bool(pods) and all(one.metadata.annotations[annotation] == wanted for one in pods)
-
-    async def programs(self) -> dict[str, set[bytes]]:
-        """By container of the holder pods, the programs that its processes run, byte for byte."""
         found: dict[str, set[bytes]] = {}
         for pod in await self.pods():
-            for name, container_id in await self._running(pod):
-                found.setdefault(name, set()).update(_programs_of(container_id))
+            if pod.metadata.annotations[annotation] == made.metadata.annotations[annotation]:
+                for name, container_id in await self._running(pod):
+                    found.setdefault(name, set()).update(_programs_of(container_id))
         return found
 
     async def _running(self, pod: Pod) -> list[tuple[str, str]]:
