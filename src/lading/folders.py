@@ -1,8 +1,8 @@
 """Folders below a root that are opened name by name; a symbolic link on the way is never followed.
 
-The kernel resolves a path anew at each call. Whoever may write into one of its folders can put a
-link there between two calls, and so lead a process with more rights to another place. A folder that
-is open stays the same one, so every name below it is opened, read and removed by its descriptor.
+The kernel resolves a path at each call. A user who may write into one of its folders can put a link
+there between two calls, and lead a process with more rights to another place. An open folder stays
+the same one, so every name below it is opened, read and removed by the descriptor of its folder.
 """
 
 import errno

@@ -474,12 +474,12 @@ ESCAPES: tuple[Escape, ...] = (
         {"/initContainers/0/image": OTHER_IMAGE},
     ),
     _holder(
-        "a holder whose folder of the program is a held image",
+        "a holder with a held image as the folder of the program",
         _RUN,
         {"/volumes": [{"name": "hold", "image": {"reference": OTHER_IMAGE}}]},
     ),
     _holder(
-        "a holder whose folder of the program can be written",
+        "a holder with a writable folder of the program",
         _RUN,
         {f"{_FIRST}/volumeMounts/0/readOnly": False},
     ),

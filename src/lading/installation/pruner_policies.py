@@ -34,7 +34,7 @@ _ARGUMENT = (
 )
 """What Lading writes. A kubeconfig may name a program to run, so none may come from a storage."""
 _PLACE = "^--(registry-url|storage|sweep-replica)="
-"""The option of a place that gets a login, or whose content is deleted."""
+"""Options that name a place: it gets a login, or the pruner deletes its content."""
 _VARIABLES = ("POD_NAME", "POD_NAMESPACE", "REGISTRY_AUTH_FILE")
 
 
