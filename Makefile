@@ -11,8 +11,9 @@ STAMP := $(VENV)/.installed
 ONLY ?=
 SEED ?=
 IMAGE ?=
-# Many tests wait for timers and processes, so two workers share a core.
-WORKERS ?= $(shell echo $$((2 * $$(nproc))))
+BASE ?=
+# Many tests wait for timers and processes, so three workers share a core.
+WORKERS ?= $(shell echo $$((3 * $$(nproc))))
 # Real components, and browsers, are processes of their own beside each worker, and often waited for.
 REAL_WORKERS ?= $(shell echo $$((1 + $$(nproc))))
 
@@ -119,10 +120,10 @@ bench: setup ## the measured comparisons, as ratios
 lock: setup ## resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/runtime.txt
 	uv pip compile pyproject.toml --extra prune --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/prune.txt
+	uv pip compile pyproject.toml --extra prune --extra aws --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/image.txt
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/dev.txt
 	uv pip compile --group build --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/build.txt
 	uv pip compile --group web --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/web.txt
-	@$(BIN)/python -m release.wheels
 	uv pip compile --group docs --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/docs.txt
 
 audit: setup ## look up known vulnerabilities of the locked packages (needs a network)
@@ -131,8 +132,8 @@ audit: setup ## look up known vulnerabilities of the locked packages (needs a ne
 deploy: setup ## name the image of a release in deploy/, by its digest (IMAGE=NAME@sha256:...)
 	@$(BIN)/python -m release.manifests deploy "$(IMAGE)"
 
-dist: setup ## image (OCI layout), chart, manifests, wheel, sources, SBOM, checksums into dist/ (IMAGE=REGISTRY/lading)
-	@$(BIN)/python -m release.dist "$(IMAGE)"
+dist: setup ## image, chart, manifests, wheel, sources, SBOM, checksums into dist/; needs buildah or podman (IMAGE=REGISTRY/lading, BASE=... of the image)
+	@$(BIN)/python -m release.dist "$(IMAGE)" "$(BASE)"
 
 clean: ## remove what setup and the tests made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage .hypothesis dist site

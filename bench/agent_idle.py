@@ -22,14 +22,14 @@ from lading.adapters.clock import SystemClock
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.embedded import cluster, sample_images
+from lading.embedded.cluster import ClusterOptions, StandaloneCluster
+from lading.embedded.node import NodeDescription
 from lading.kernel import references
 from lading.loop import tasks
 from lading.observability import logs
-from lading.observability.log_format import LogFormat
+from lading.observability.logs import LogFormat
 from lading.ports import kube
-from lading.standalone import cluster, sample_images
-from lading.standalone.cluster import ClusterOptions, StandaloneCluster
-from lading.standalone.node import NodeDescription
 from tests.e2e import programs, waiting
 from tests.e2e.programs import Program
 

@@ -15,7 +15,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel.objects import Resource
 from lading.ports import kube
 from lading.ports.kube import EVERYTHING, EventType, Page, Selection, WatchEvent
-from lading.web.kinds import SHOWN_NODES
+from lading.web.following import SHOWN_NODES
 
 T = TypeVar("T")
 NODES_PER_FAILURE = 100

@@ -1,6 +1,6 @@
 """What a large fleet costs the controller, and what a rollout sends to every agent.
 
-    python -m bench.fleet          (root, and the real components: see docs/real-components.md)
+    python -m bench.fleet          (needs root and `make real-setup`)
 
 `lading controller` is a process of its own with the rights of `deploy/`, on a real kube-apiserver
 and etcd. Agents are played by writers of `status`: one report while they pull and one when all is
@@ -23,15 +23,14 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
-from lading.api.coordination import LEASES
-from lading.api.core import NODES
+from lading.api.core import LEASES, NODES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.kernel import conditions
 from lading.loop import tasks
 from lading.observability import logs
-from lading.observability.log_format import LogFormat
+from lading.observability.logs import LogFormat
 from lading.ports.http import Request
 from lading.ports.kube import Selection
 from lading.wiring.controller import LEASE_NAME

@@ -9,7 +9,7 @@ from bench import fleet_objects
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
-from lading.adapters.kube.exchange import NetworkExchange
+from lading.adapters.kube.transport import NetworkTransport
 from lading.api.core import NODES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
@@ -17,7 +17,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, 
 from lading.kernel.objects import Resource
 from lading.kernel.values import replace
 from lading.loop import tasks
-from lading.ports.http import Exchange, Request, Response
+from lading.ports.http import HttpTransport, Request, Response
 from lading.ports.kube import EVERYTHING, Selection
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ async def report(
 class Received:
     """The bytes that one agent receives, counted on their way from the network."""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: HttpTransport) -> None:
         self._exchange = exchange
         self.total_bytes = 0
 
@@ -78,7 +78,7 @@ class Received:
 @contextlib.asynccontextmanager
 async def watching(connection: Connection, name: str) -> AsyncIterator[Received]:
     """The four watches of an agent, from now on; what exists already does not count."""
-    async with NetworkExchange(connection, SystemClock()) as network:
+    async with NetworkTransport(connection, SystemClock()) as network:
         counted = Received(network)
         async with _following(counted, name):
             counted.total_bytes = 0

@@ -21,9 +21,9 @@ import msgspec
 from aiohttp import web
 
 from lading.adapters.clock import SystemClock
-from lading.servers.kube import authentication, http
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage import sqlite
+from lading.embedded.kube import authentication, http
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage import sqlite
 
 CREATES = 1_000
 ROUNDS = 3

@@ -1,6 +1,6 @@
 """Preloading a node, against the other ways to do it, as ratios of seconds on the same containerd.
 
-    python -m bench.preload        (root, and the real components: see docs/real-components.md)
+    python -m bench.preload        (needs root and `make real-setup`)
 
 60 images of 1 to 60 MB with shared layers come from a real registry, once behind a line with a
 latency per request and a rate limit per connection, once over bare loopback. All ways take turns,
@@ -24,7 +24,7 @@ from bench import preload_images, preload_ways, shaped_registry
 from bench.preload_ways import Took, Way
 from bench.shaped_registry import Shape
 from lading.observability import logs
-from lading.observability.log_format import LogFormat
+from lading.observability.logs import LogFormat
 from tests.real.bed import containerd, registry
 from tests.real.bed.runtime import Runtime
 

@@ -6,9 +6,9 @@ unpacked and bytes on disk are about the same.
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
+from lading.embedded import sample_images
+from lading.embedded.sample_images import SampleImage
 from lading.kernel import references
-from lading.standalone import sample_images
-from lading.standalone.sample_images import SampleImage
 from lading.wiring import host
 
 IMAGES = 60

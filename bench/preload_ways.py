@@ -19,8 +19,8 @@ from lading.api.machineconfiguration.pinned_image_set import (
 from lading.kernel.objects import ObjectMeta
 from lading.pinned_images.node import host as node_host
 from lading.pinned_images.node.types import PinSettings
-from lading.pinned_images.progress import Progress
-from lading.wiring import host, without_cluster
+from lading.pinned_images.types import Progress
+from lading.wiring import host
 from lading.wiring.gates import parse_gates
 from lading.wiring.host import Host
 from tests.real.bed.runtime import Runtime
@@ -83,11 +83,9 @@ async def lading(runtime: Runtime, images: Sequence[str]) -> Took:
         )
         async with host.open_host(place, clock) as parts:
             desired = node_host.desired_of(
-                "bench", [_set(images)], handlers=None, settings=PinSettings(), now=clock.now()
+                "bench", [_set(images)], handlers=None, settings=PinSettings()
             )
-            await without_cluster.synchronize(
-                parts, desired, clock, gates=parse_gates(""), show=show
-            )
+            await host.synchronize(parts, desired, clock, gates=parse_gates(""), show=show)
     return Took(
         half_seconds=min(seconds for share, seconds in seen.items() if share >= 0.5),
         all_seconds=clock.monotonic() - began,

@@ -20,13 +20,13 @@ import aiohttp
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.client import RegistryClient
+from lading.embedded import sample_images
+from lading.embedded.registry import server
+from lading.embedded.sample_images import SampleImage
 from lading.kernel import references
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
-from lading.servers.registry import server
-from lading.standalone import sample_images
-from lading.standalone.sample_images import SampleImage
 
 GETS = 1_000
 IN_FLIGHT = 16

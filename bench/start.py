@@ -27,8 +27,6 @@ WORK_RUNS = 25
 """Of the commands with a limit of their own: the least of seven still varies by a sixth."""
 HELP_MS_MAX = 150.0
 """For `lading --help`."""
-COMMAND_HELP_MS_MAX = 300.0
-"""For the slowest help of a command."""
 WORK_MS_MAX = 500.0
 """For the commands at work."""
 
@@ -41,7 +39,7 @@ def _label(name: str) -> str:
 BARE = (sys.executable, "-c", "pass")
 HELPS = {"help": (), **{_label(name): tuple(name.split()[1:]) for name in COMMANDS}}
 WORK = {
-    "pin_status": ("pin", "status", "--exit-status"),
+    "pin_status": ("pin", "status"),
     "get_nodes": ("get", "nodes"),
     "get_sets": ("get", "pis"),
     "image_ls": ("image", "ls", "-r", "unix://{data}/nodes/node-1/runtime.sock"),
@@ -114,7 +112,6 @@ def measure(folder: Path) -> dict[str, float]:
         **{f"{name}_times_bare": ms / bare_ms for name, ms in work.items()},
         **helps,
         "help_share_of_limit": helps["help_ms_above_bare"] / HELP_MS_MAX,
-        "slowest_help_share_of_limit": max(helps.values()) / COMMAND_HELP_MS_MAX,
     }
 
 

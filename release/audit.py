@@ -1,7 +1,6 @@
-"""Asks the OSV database for known vulnerabilities of every package in the locks.
+"""Looks up known vulnerabilities of every locked package in the OSV database.
 
-`python -m release.audit` ends with 1 when there are any, and with 2 when the database cannot be
-asked: nothing is known then.
+`python -m release.audit` exits with 1 if it finds any, and with 2 if the database does not answer.
 """
 
 import json
@@ -11,8 +10,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 
-from release import lock
-from release.lock import Package
+from release import sbom
+from release.sbom import Package
 
 DATABASE = "https://api.osv.dev"
 ANSWER_SECONDS_MAX = 30.0
@@ -29,7 +28,7 @@ class Unknown(Exception):
 
 
 def vulnerabilities(packages: Sequence[Package], database: str) -> Mapping[str, Sequence[str]]:
-    """The identifiers of what is known, by package URL; without those that have none."""
+    """The identifiers of the vulnerabilities, by the URL of the package that has them."""
     queries = [{"package": {"purl": one.url}} for one in packages]
     request = urllib.request.Request(  # noqa: S310 - the address is a constant or a test's
         f"{database}/v1/querybatch",
@@ -59,7 +58,7 @@ def _reason(error: OSError) -> str:
 
 
 def main(database: str = DATABASE) -> int:
-    locked = {one for file in LOCKS for one in lock.packages(file.read_text(encoding="utf-8"))}
+    locked = {one for file in LOCKS for one in sbom.packages(file.read_text(encoding="utf-8"))}
     packages = sorted({one.url: one for one in locked}.values(), key=lambda one: one.url)
     try:
         found = vulnerabilities(packages, database)

@@ -1,6 +1,8 @@
 """The `lading` command in a thread of this process, for what needs no process of its own."""
 
 import asyncio
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from unittest import mock
 
@@ -16,13 +18,20 @@ class CommandResult:
     errors: str
 
 
-async def lading(*words: str, text: str | None = None) -> CommandResult:
+async def lading(
+    *words: str, text: str | None = None, environment: Mapping[str, str] | None = None
+) -> CommandResult:
     """In a thread, because a command has an event loop of its own; `text` is its input.
+
+    `environment` adds variables, which the whole process sees until the command ends.
 
     Each sets up its logs itself, as a new process does, whatever a test before has set up. Until
     then those of the test stay: a cluster that runs beside it may log at any moment.
     """
-    with mock.patch("structlog.is_configured", return_value=False):
+    with (
+        mock.patch("structlog.is_configured", return_value=False),
+        mock.patch.dict(os.environ, environment or {}),
+    ):
         result = await asyncio.to_thread(
             CliRunner().invoke, lading_command, list(words), input=text
         )

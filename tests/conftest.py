@@ -16,8 +16,15 @@ import hypothesis
 import pytest
 import structlog
 
-FUZZ_EXAMPLES = 1_000  # the ordinary number is 100
+EXAMPLES = 50
+FUZZ_EXAMPLES = 1_000
 
+_PROCESSORS: list[structlog.typing.Processor] = [
+    structlog.processors.add_log_level,
+    # The default renders each traceback with rich, which takes a second or more.
+    structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+]
+structlog.configure(processors=_PROCESSORS)
 MEMORY = "/dev/shm"
 _FOLDER = pytest.StashKey[str]()
 _PREFIX = "lading-"
@@ -43,7 +50,10 @@ hypothesis.settings.register_profile(
     derandomize=False,
     max_examples=FUZZ_EXAMPLES,
 )
-hypothesis.settings.load_profile("ci")
+hypothesis.settings.register_profile(
+    "test", parent=hypothesis.settings.get_profile("ci"), max_examples=EXAMPLES
+)
+hypothesis.settings.load_profile("test")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -99,3 +109,4 @@ def logging_as_it_was() -> Iterator[None]:
     root.handlers[:] = handlers
     root.setLevel(level)
     structlog.reset_defaults()
+    structlog.configure(processors=_PROCESSORS)

@@ -15,12 +15,13 @@ FEATURES = {
     *(path.parent.name for path in SOURCE.glob("*/feature.py") if path.parent.name != "loop"),
     *("pruning", "installation"),
 }
-WORKLOADS = SOURCE / "standalone" / "workloads"
+WORKLOADS = SOURCE / "embedded" / "workloads"
 PURE_FILES = {"types.py", "plan.py", "rules.py"}
 IMPURE_MODULES = {
     "asyncio", "grpc", "grpclib", "aiohttp", "logging", "os", "pathlib", "random",
     "secrets", "socket", "structlog", "subprocess", "tempfile", "threading", "time",
-    "lading.adapters", "lading.loop", "lading.observability", "lading.servers",
+    "lading.adapters", "lading.loop", "lading.observability",
+    "lading.embedded.cri", "lading.embedded.kube", "lading.embedded.registry",
 }  # fmt: skip
 WHOLE_SYSTEM_TESTS = {
     "bench/test_names.py",
@@ -156,17 +157,17 @@ def test_no_test_is_excused_that_is_gone() -> None:
     assert set(unit_tests()) >= WHOLE_SYSTEM_TESTS
 
 
-WHOLE_KINDS = "standalone/workloads/kinds.py"
+WHOLE_KINDS = "embedded/workloads/kinds.py"
 
 
 def test_no_public_class_name_stands_for_two_things() -> None:
-    """Each port has errors of its own, and the servers have the words of their protocols.
+    """Each port has errors of its own, and the embedded servers have the words of their protocols.
 
     The workload controllers of a standalone cluster read kinds whole that others read in part.
     """
     found: dict[str, list[str]] = {}
     for path in modules():
-        if own_package(path) not in ("servers", "ports") and module_id(path) != WHOLE_KINDS:
+        if own_package(path) not in ("embedded", "ports") and module_id(path) != WHOLE_KINDS:
             for node in tree_of(path).body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     found.setdefault(node.name, []).append(module_id(path))

@@ -8,7 +8,7 @@ manifests set.yaml | lading apply -f -
 lading pin wait one-image --timeout 120s
 checked "every node reports the set as pinned"
 
-lading image ls --pinned -r "unix://$NODES/node-1/runtime.sock" | grep "first/app-1 .*true"
+lading image ls -r "unix://$NODES/node-1/runtime.sock" | grep "first/app-1 .*true"
 checked "the runtime of node-1 pins it"
 
 lading delete pis one-image

@@ -8,7 +8,7 @@ manifests sets.yaml | lading apply -f -
 lading pin wait for-the-host for-virtual-machines --timeout 120s
 
 images() {
-  lading image ls --pinned --feature-gates RuntimeClassInImageCriApi=true -r "unix://$NODES/node-1/runtime.sock"
+  lading image ls --feature-gates RuntimeClassInImageCriApi=true -r "unix://$NODES/node-1/runtime.sock"
 }
 images | grep "first/app-1 .*true *<default>"
 checked "node-1 pins it for the host"

@@ -1,22 +1,18 @@
 """The program: `lading`, `kubectl lading` and `python -m lading`."""
 
-import gc
-import os
+import sys
 
-_INTERRUPTED = 130  # as ExitCode, which needs the libraries
-_GC_THRESHOLD = 100_000
-"""What an import makes stays, so that looking for garbage meanwhile only takes time."""
+_INTERRUPTED = 130  # as ExitCode, which needs click
 
 
 def main() -> None:
-    """Ctrl-C shows no trace while the libraries of the command line are loaded, too."""
-    gc.set_threshold(_GC_THRESHOLD)
+    """Ctrl-C prints no traceback, not even while click is imported."""
     try:
         from lading.cli.main import main as run
 
         run()
     except KeyboardInterrupt:
-        os._exit(_INTERRUPTED)
+        sys.exit(_INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -11,23 +11,21 @@ import aiohttp
 import pytest
 
 from lading.adapters.clock import SystemClock, VirtualClock
-from lading.adapters.ec2 import client as ec2
 from lading.adapters.kube import agent_proxy, transport
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection, User
 from lading.adapters.kube.credentials import Credentials
-from lading.adapters.kube.exchange import NetworkExchange
+from lading.adapters.kube.transport import NetworkTransport
 from lading.adapters.kubelet import LoopbackKubelet
 from lading.adapters.kubelet_identity import KubeletTrust
 from lading.adapters.registry import client as registry
+from lading.embedded.kube import certificates
 from lading.kernel import references
 from lading.kernel.objects import Key
-from lading.ports.ec2 import Ec2Error
 from lading.ports.http import Request
 from lading.ports.kube import KubeError
-from lading.ports.kubelet import KubeletLimits
+from lading.ports.node import KubeletLimits
 from lading.ports.registry import RegistryError
-from lading.servers.kube import certificates
 from tests.adapters import endless
 from tests.adapters.endless import MEBIBYTE
 from tests.adapters.registry import hostile
@@ -40,7 +38,7 @@ TAKEN_BYTES_MAX = 64 * MEBIBYTE
 
 
 async def api_server(port: int, folder: Path) -> None:
-    async with NetworkExchange(
+    async with NetworkTransport(
         Connection(server=f"http://127.0.0.1:{port}"), SystemClock()
     ) as exchange:
         request = Request(method="GET", path="/api/v1/nodes", answer_bytes_max=8 * MEBIBYTE)
@@ -49,7 +47,7 @@ async def api_server(port: int, folder: Path) -> None:
 
 
 async def agent(port: int, folder: Path) -> None:
-    async with NetworkExchange(
+    async with NetworkTransport(
         Connection(server=f"http://127.0.0.1:{port}"), SystemClock()
     ) as exchange:
         pod = Key(namespace="lading-agents", name="lading-agent-x")
@@ -61,15 +59,6 @@ async def registry_manifest(port: int, folder: Path) -> None:
     async with registry.connect(SystemClock(), limits=hostile.SMALL) as client:
         with pytest.raises(RegistryError):
             await client.manifest(references.parse(f"127.0.0.1:{port}/app:1"))
-
-
-async def ec2_images(port: int, folder: Path) -> None:
-    keys = folder / "credentials"
-    keys.write_text("[default]\naws_access_key_id = A\naws_secret_access_key = B\n")
-    url = f"http://127.0.0.1:{port}"
-    async with ec2.open_client(keys, SystemClock(), {}, endpoint=lambda region: url) as client:
-        with pytest.raises(Ec2Error):
-            await client.image("us-east-1", "ami-0123456789abcdef0")
 
 
 async def kubelet(port: int, folder: Path) -> None:
@@ -97,7 +86,7 @@ def little_memory() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("answer", endless.ANSWERS)
-@pytest.mark.parametrize("ask", [api_server, agent, registry_manifest, ec2_images])
+@pytest.mark.parametrize("ask", [api_server, agent, registry_manifest])
 async def test_an_answer_without_end_is_given_up(
     ask: Ask, answer: Callable[[], Iterable[bytes]], tmp_path: Path
 ) -> None:

@@ -21,8 +21,8 @@ from lading.adapters.kube.connection import User
 from lading.adapters.kube.credentials import Credentials
 from lading.adapters.kubelet import ANSWER_BYTES_MAX, KEPT_SECONDS, LoopbackKubelet
 from lading.adapters.kubelet_identity import KubeletTrust, owners_in
-from lading.ports.kubelet import KubeletLimits
-from lading.servers.kube import certificates
+from lading.embedded.kube import certificates
+from lading.ports.node import KubeletLimits
 
 LIMITS = {
     "imageGCHighThresholdPercent": 70,

@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from lading.api import manifests
+from lading.api import definitions
 from lading.api.definitions import Definition
 from lading.api.machineconfiguration.pinned_image_set import IMAGE_NAME_RULE
 from lading.wiring.features import DEFINITIONS
@@ -31,7 +31,7 @@ def test_every_field_says_what_it_means(definition: Definition) -> None:
 
 def test_the_stored_version_is_the_last_and_all_are_served() -> None:
     for definition in DEFINITIONS:
-        versions = yaml.safe_load(manifests.as_yaml(definition))["spec"]["versions"]
+        versions = yaml.safe_load(definitions.as_yaml(definition))["spec"]["versions"]
         assert [version["storage"] for version in versions] == [False] * (len(versions) - 1) + [
             True
         ]

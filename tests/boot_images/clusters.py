@@ -28,27 +28,26 @@ from lading.boot_images.controller import BootImageCaches, MachineSetsReconciler
 from lading.boot_images.feature import FEATURE
 from lading.boot_images.metrics import BootImageMetrics
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.report import WORKER_POOL
-from lading.boot_images.reporting import ReportCaches, ReportReconciler
+from lading.boot_images.status import WORKER_POOL
+from lading.boot_images.status_controller import StatusCaches, StatusReconciler
 from lading.boot_images.types import BootImageSettings
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage.memory import MemoryStorage
 from lading.installation import apply as installation
 from lading.kernel.objects import Key, Resource
-from lading.loop.informer import Informers
+from lading.kernel.pacing import Pacing
+from lading.loop.informer import Informers, OptionalInformer
 from lading.loop.manager import Manager
-from lading.loop.optional_informer import OptionalInformer
 from lading.loop.pool_contributions import PoolContributions
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.pools.controller import PoolStatusReconciler
 from lading.pools.feature import FEATURE as POOLS
-from lading.pools.types import PoolSettings
 from lading.ports import kube
-from lading.ports.http import Exchange, Request, Response
+from lading.ports.http import HttpTransport, Request, Response
 from lading.ports.kube import Selection
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
-from lading.standalone.api_server import Authorized
 from lading.wiring import controller
 from lading.wiring.features import definitions_of
 from lading.wiring.gates import parse_gates
@@ -71,7 +70,7 @@ GOLDEN_NAMESPACE = "openshift-machine-config-operator"
 class Line:
     """The controller's way to the API server: what is written is counted, and it can be cut."""
 
-    server: Exchange
+    server: HttpTransport
     requests: list[tuple[str, str]] = field(default_factory=list)
     writes_left: int | None = None
     """After so many writes the line is dead, as after kill -9."""
@@ -301,7 +300,7 @@ async def reconciler_with_caches_of_now(
 class Reporters:
     """What reports about all machine sets together."""
 
-    configurations: ReportReconciler
+    configurations: StatusReconciler
     pools: PoolStatusReconciler
 
     async def report(self) -> None:
@@ -315,10 +314,10 @@ async def reporters_with_caches_of_now(cluster: BootCluster) -> Reporters:
     """Over the line, with caches that no watch changes any more."""
     client, rng, metrics = KubeClient(cluster.line), random.Random(1), Metrics(CollectorRegistry())
     informers = Informers(kube=client, clock=CLOCK, rng=rng, metrics=metrics)
-    caches = ReportCaches.of(informers, NAMESPACE)
+    caches = StatusCaches.of(informers, NAMESPACE)
     pools = informers.of(MACHINE_CONFIG_POOLS)
     await fill(informers)
-    configurations = ReportReconciler(
+    configurations = StatusReconciler(
         kube=client,
         clock=CLOCK,
         caches=caches,
@@ -336,7 +335,7 @@ async def reporters_with_caches_of_now(cluster: BootCluster) -> Reporters:
         kube=client,
         clock=CLOCK,
         recorder=recorder,
-        settings=PoolSettings(),
+        pacing=Pacing(),
     )
     return Reporters(configurations=configurations, pools=writer)
 

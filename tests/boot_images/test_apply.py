@@ -53,17 +53,6 @@ def write(data: str = "YQ==", resource_version: str = "") -> WriteStub:
     )
 
 
-async def test_a_copy_has_the_type_of_its_source_and_marks_of_ours_alone(
-    cluster: BootCluster,
-) -> None:
-    await apply.apply(write(), cluster.kube)
-    found = await cluster.kube.get(SECRETS, COPY.name, namespace=COPY.namespace)
-    assert found.type == "example.com/stub"
-    assert found.metadata.labels == {"app.kubernetes.io/managed-by": "lading"}
-    assert found.metadata.annotations == {"lading.dev/copy-of": "worker-user-data"}
-    assert found.metadata.owner_references == ()
-
-
 async def test_a_copy_is_created_with_these_fields_and_no_others() -> None:
     """Neither `immutable`, which would stop its updates, nor finalizers."""
     bodies = []

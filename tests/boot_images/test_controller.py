@@ -12,8 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lading.api.cluster_api import CLUSTER_MACHINE_SETS, machine_templates
-from lading.api.core import SECRETS
-from lading.api.events import EVENTS
+from lading.api.core import EVENTS, SECRETS
 from lading.api.machine import MACHINE_SETS
 from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
@@ -24,14 +23,14 @@ from lading.api.operator import MACHINE_CONFIGURATIONS
 from lading.boot_images.controller import KEY
 from lading.boot_images.ignition import translate as stub_translation
 from lading.boot_images.metrics import BootImageMetrics
-from lading.boot_images.report import DEGRADED, PROGRESSING
+from lading.boot_images.status import DEGRADED, PROGRESSING
 from lading.boot_images.types import SaveHistory
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
 from lading.kernel.values import replace
 from lading.loop.pipeline import PreconditionFailed
 from lading.observability import logs
-from lading.observability.log_format import LogFormat
+from lading.observability.logs import LogFormat
 from lading.ports.kube import Selection
 from tests.boot_images.clusters import (
     CLOCK,
@@ -111,9 +110,9 @@ async def test_a_steady_cluster_costs_no_writes(cluster: BootCluster) -> None:
     await cluster.usual(stub=spec_2())
     async with running(cluster):
         await cluster.until_state("Current")
-        await CLOCK.sleep(3)
+        await CLOCK.sleep(1)
         cluster.line.requests.clear()
-        await CLOCK.sleep(3)
+        await CLOCK.sleep(1)
     assert cluster.line.writes() == []
 
 
@@ -135,24 +134,11 @@ async def test_what_was_written_is_known_before_the_caches_show_it(
     cluster.line.requests.clear()
     await reconciler.reconcile(KEY)
     assert cluster.line.writes() == []
+    lists = [path for _, path in cluster.line.requests if path.endswith("/machines")]
+    assert lists == [], "a proven release needs no machine"
     found = await cluster.history()
     assert found is not None
     assert found.status.state == "Current"
-
-
-async def test_a_provider_spec_that_cannot_be_read_keeps_no_other_set_from_its_update(
-    cluster: BootCluster,
-) -> None:
-    await cluster.usual("worker-b")
-    spec = {"template": {"spec": {"providerSpec": {"value": "text"}}}}
-    await cluster.create(MACHINE_SETS, "worker-a", MACHINE_NAMESPACE, spec=spec)
-    reconciler = await reconciler_with_caches_of_now(cluster)
-    await reconciler.reconcile(KEY)
-    assert await cluster.image("worker-b") == GCP_IMAGE
-    assert (await cluster.get_set("worker-a")).spec == spec
-    found = await cluster.history("worker-a")
-    assert found is not None
-    assert (found.status.state, found.status.reason) == ("Skipped", "ProviderSpecInvalid")
 
 
 async def test_a_history_that_was_written_since_is_not_overwritten(cluster: BootCluster) -> None:
@@ -310,7 +296,7 @@ async def test_a_refused_copy_of_a_stub_degrades_and_is_not_tried_all_the_time(
     async with running(cluster):
         await cluster.until_state("Failed", reason="PatchFailed")
         cluster.line.requests.clear()
-        await CLOCK.sleep(2)
+        await CLOCK.sleep(1)
         assert not any("/secrets" in path for method, path in cluster.line.writes())
     cluster.line.refused = ""
     async with running(cluster):
@@ -358,19 +344,19 @@ async def test_with_cluster_api_alone_no_kind_is_listed_as_missing() -> None:
 async def test_switched_off_nothing_is_written(cluster: BootCluster) -> None:
     await cluster.usual()
     async with running(cluster, gates=""):
-        await CLOCK.sleep(2)
+        await CLOCK.sleep(1)
     assert cluster.line.writes() == []
 
 
-async def test_a_thousand_sets_that_share_a_stub_cost_one_read_of_it(cluster: BootCluster) -> None:
-    await cluster.usual(*(f"worker-{number:04}" for number in range(1000)))
+async def test_many_sets_that_share_a_stub_cost_one_read_of_it(cluster: BootCluster) -> None:
+    await cluster.usual(*(f"worker-{number:04}" for number in range(100)))
     async with running(cluster):
-        await cluster.until_state("Current", "worker-0999")
-        await cluster.until(lambda: says(cluster, "1000 of 1000"), "all are updated")
+        await cluster.until_state("Current", "worker-0099")
+        await cluster.until(lambda: says(cluster, "100 of 100"), "all are updated")
     reads = [path for method, path in cluster.line.requests if method == "GET"]
     assert sum(path.endswith("/secrets/worker-user-data") for path in reads) == 1
     patches = [path for method, path in cluster.line.requests if method == "PATCH"]
-    assert sum("/machinesets/" in path for path in patches) == 1000
+    assert sum("/machinesets/" in path for path in patches) == 100
     reconciler = await reconciler_with_caches_of_now(cluster)
     cluster.line.requests.clear()
     await reconciler.reconcile(KEY)

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from lading.api.cluster_api import CLUSTER_MACHINE_SETS, MACHINE_DEPLOYMENTS
+from lading.api.cluster_api import CLUSTER_MACHINE_SETS
 from lading.boot_images import machines
-from lading.boot_images.clones import UNUSED_ANNOTATION
+from lading.boot_images.templates import UNUSED_ANNOTATION
 from lading.boot_images.types import BootImageSettings
 from tests.boot_images import cluster_api
 from tests.boot_images.clusters import BootCluster, opened, running
@@ -73,28 +73,16 @@ async def test_a_clone_outlives_its_last_set_by_the_period(cluster: BootCluster)
         await until_templates(cluster, "template-a")
 
 
-@pytest.mark.parametrize("user", ["a deployment", "a machine"])
-async def test_a_clone_that_something_else_needs_stays_until_then(
-    cluster: BootCluster, user: str
-) -> None:
+async def test_a_clone_that_a_machine_needs_stays_until_then(cluster: BootCluster) -> None:
     clone = await updated(cluster)
-    await (
-        cluster_api.make_deployment(cluster, clone)
-        if user == "a deployment"
-        else cluster_api.make_machine(cluster, template=clone)
-    )
+    await cluster_api.make_machine(cluster, template=clone)
     await cluster_api.point_back(cluster)
     async with running(cluster, settings=SOON):
-        await until_passes(cluster, 4)
+        await until_passes(cluster, 2)
         found = await cluster_api.templates(cluster)
         assert UNUSED_ANNOTATION not in found[clone].metadata.annotations
-        await (
-            cluster.kube.delete(MACHINE_DEPLOYMENTS, "deployed", namespace=CLUSTER_NAMESPACE)
-            if user == "a deployment"
-            else cluster.kube.delete(
-                cluster_api.GCP_MACHINES, "machine-a", namespace=CLUSTER_NAMESPACE
-            )
-        )
+        machines = cluster_api.GCP_MACHINES
+        await cluster.kube.delete(machines, "machine-a", namespace=CLUSTER_NAMESPACE)
         await until_templates(cluster, "template-a")
 
 
@@ -114,7 +102,7 @@ async def test_where_users_may_not_be_listed_no_clone_is_removed(cluster: BootCl
     await cluster_api.point_back(cluster)
     cluster.line.unreadable = "/gcpmachines"
     async with running(cluster, settings=SOON):
-        await until_passes(cluster, 4)
+        await until_passes(cluster, 2)
     found = await cluster_api.templates(cluster)
     assert UNUSED_ANNOTATION not in found[clone].metadata.annotations
 
@@ -195,7 +183,7 @@ async def test_at_rest_there_are_no_writes_and_no_lists_of_users(cluster: BootCl
     async with running(cluster, settings=SOON):
         await cluster.until(lambda: is_reported(cluster), "all is reported")
         cluster.line.requests.clear()
-        await cluster.until(at_least(passes, 3), "three passes")
+        await cluster.until(at_least(passes, 2), "two passes")
     assert cluster.line.writes() == []
     assert not any("machinedeployments" in path for _, path in cluster.line.requests)
     assert len(await cluster_api.templates(cluster)) == 2

@@ -15,6 +15,7 @@ from tests.boot_images.clusters import (
     opened,
     reconciler_with_caches_of_now,
 )
+from tests.boot_images.ignition.stubs import spec_2
 
 NAMES = [f"worker-{number:04}" for number in range(1000)]
 
@@ -28,7 +29,7 @@ async def cluster() -> AsyncIterator[BootCluster]:
 @pytest.mark.parametrize("api", list(Api), ids=["OpenShift", "Cluster API"])
 async def test_a_thousand_sets(cluster: BootCluster, api: Api) -> None:
     if api is Api.MACHINE:
-        await cluster.usual(*NAMES)
+        await cluster.usual(*NAMES, stub=spec_2())
     else:
         await cluster_api.usual(cluster, *NAMES)
     reconciler = await reconciler_with_caches_of_now(cluster, api)

@@ -15,9 +15,9 @@ from lading.api.cluster_api import (
     TEMPLATE_GROUP,
 )
 from lading.api.core import SECRETS
-from lading.boot_images import apply, machines, preview, restore
-from lading.boot_images.clones import UNUSED_ANNOTATION
+from lading.boot_images import apply, commands, machines
 from lading.boot_images.platforms.types import Api
+from lading.boot_images.templates import UNUSED_ANNOTATION
 from lading.boot_images.types import BootImageSettings
 from lading.kernel.values import replace
 from lading.ports import kube
@@ -112,15 +112,13 @@ async def test_what_a_person_sees_and_restores(cluster: BootCluster) -> None:
     async with running(cluster):
         await cluster_api.until_state(cluster, "Current")
     client, settings = cluster.kube, BootImageSettings()
-    served = {one.api: one for one in await preview.served(client)}
+    served = {one.api: one for one in await commands.served(client)}
     assert served[Api.CLUSTER].resource == SETS
-    seen = await preview.observed(
-        client, served[Api.CLUSTER], settings, SystemClock(), with_secrets=True
-    )
+    seen = await commands.observed(client, served[Api.CLUSTER], settings, SystemClock())
     assert [one.metadata.name for one in seen.machine_sets] == ["worker-a"]
     history = await cluster_api.history_of(cluster)
     assert history is not None
-    for action in await restore.actions(
+    for action in await commands.restore_actions(
         client, served[Api.CLUSTER], seen.machine_sets[0], history.spec.details[0]
     ):
         await apply.apply(action, client, SETS, field_manager="test")
@@ -142,4 +140,4 @@ async def test_machines_are_counted_by_their_image(cluster: BootCluster) -> None
     await cluster.create(cluster_api.GCP_MACHINES, "machine-a", CLUSTER_NAMESPACE, spec=machine)
     spec_of_machine = {"clusterName": INFRA, "infrastructureRef": reference}
     await cluster.create(MACHINES, "machine-a", CLUSTER_NAMESPACE, spec=spec_of_machine)
-    assert await preview.machine_images(cluster.kube, BootImageSettings()) == {GCP_IMAGE: 1}
+    assert await commands.machine_images(cluster.kube, BootImageSettings()) == {GCP_IMAGE: 1}

@@ -1,7 +1,5 @@
 """The golden ConfigMap is read at whatever levels it has, and hostile text is refused."""
 
-import json
-
 import pytest
 
 from lading.boot_images import stream
@@ -47,17 +45,6 @@ def test_every_level_is_optional(value: object) -> None:
 def test_what_cannot_be_used_is_named(data: dict[str, str], message: str) -> None:
     with pytest.raises(Broken, match=message):
         stream.golden(data)
-
-
-def test_a_label_chooses_a_stream() -> None:
-    named = json.dumps({"rhel-9": {"stream": "nine"}, "rhel-10": {"stream": "ten"}})
-    golden = stream.golden(streams.data(streams=named))
-    assert golden.chosen(None) == golden.default
-    for label, name in (("rhel-9", "nine"), ("rhel-10", "ten")):
-        chosen = golden.chosen(label)
-        assert chosen is not None
-        assert chosen.at("stream") == name
-    assert golden.chosen("rhel-11") is None
 
 
 def test_a_configmap_without_streams_holds_the_default_one() -> None:

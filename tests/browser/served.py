@@ -8,8 +8,7 @@ from lading.adapters.clock import SystemClock
 from lading.loop import tasks
 from lading.ports.kube import Kube
 from lading.web import serving
-from lading.web.details import SetPlanner
-from lading.web.live_figures import Agents
+from lading.web.details import Agents, SetPlanner
 from lading.web.pruning_plan import PlanReader
 
 

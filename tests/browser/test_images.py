@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from lading.adapters.kube.client import KubeClient
-from lading.api.node import RUNTIME_CLASSES
+from lading.api.core import RUNTIME_CLASSES
 from lading.pinned_images.rows import Row
 from lading.runtime_images.gc_types import GcReason
 from lading.runtime_images.report import CollectionReport

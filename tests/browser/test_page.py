@@ -17,7 +17,7 @@ from lading.pinned_images.node.preview import Preview
 from lading.pruning.engine.decisions import plan_file
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
 from lading.web.details import NotPlanned
-from lading.web.views.pin_plan import PlannedSets
+from lading.web.views.pins import PlannedSets
 from tests.browser import chromium, served
 from tests.browser.accessibility import violations
 from tests.browser.chromium import WAIT_MS_MAX

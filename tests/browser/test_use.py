@@ -11,7 +11,7 @@ from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_N
 from lading.kernel.values import replace
 from lading.pinned_images.rows import Row
 from lading.ports import kube
-from lading.web.kinds import FOLLOWED
+from lading.web.following import FOLLOWED
 from tests.browser import chromium, served
 from tests.web import clusters
 from tests.web.broken_kube import BrokenKube

@@ -13,12 +13,12 @@ from lading.api.cluster_api import CLUSTER_MACHINE_SETS
 from lading.api.core import CONFIG_MAPS
 from lading.api.machine import CONTROL_PLANE_MACHINE_SETS, MACHINE_SETS, MACHINES, MachineSet
 from lading.api.operator import MACHINE_CONFIGURATIONS
-from lading.boot_images.clones import UNUSED_ANNOTATION
 from lading.boot_images.controller import KEY
+from lading.boot_images.templates import UNUSED_ANNOTATION
 from lading.boot_images.types import PAUSE_ANNOTATION, PROOF_ANNOTATION, BootImageSettings
 from lading.cli.bootimage import approve, history, plan, restore, resume, status
 from lading.cli.connection import Target
-from lading.cli.exit_codes import RefusedByGuard
+from lading.cli.error_messages import RefusedByGuard
 from lading.cli.output import Format
 from lading.kernel.objects import Resource
 from lading.ports import kube

@@ -31,7 +31,7 @@ async def test_the_script_of_a_shell_asks_the_program(shell: str, completed: str
     [
         ("lading vers", "plain,version"),
         ("lading pin sta", "plain,status"),
-        ("lading pin status --exi", "plain,--exit-status"),
+        ("lading pin status --wat", "plain,--watch"),
     ],
 )
 def test_the_program_answers_the_script_of_bash(words: str, completion: str) -> None:

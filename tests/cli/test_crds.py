@@ -9,7 +9,7 @@ from lading.adapters.kube import connect
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET
-from lading.standalone import api_server
+from lading.embedded import api_server
 from lading.wiring.features import DEFINITIONS
 from tests import command
 
@@ -23,7 +23,7 @@ async def test_they_are_printed_without_a_cluster() -> None:
 async def test_they_are_installed_and_one_of_another_owner_is_left_as_it_is(tmp_path: Path) -> None:
     foreign = PINNED_IMAGE_SET.manifest()
     foreign["metadata"]["labels"] = {OWNER_LABEL: "machine-config-operator"}
-    async with api_server.serve(tmp_path, SystemClock(), port=0) as api:
+    async with api_server.serve(tmp_path, SystemClock()) as api:
         connection = connect.find({}, file=api.kubeconfig)
         async with connect.connect(connection, SystemClock()) as kube:
             await kube.create(CUSTOM_RESOURCE_DEFINITIONS, foreign)

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from lading.standalone import cluster
+from lading.embedded import cluster
 from tests.cli.up_process import START_SECONDS_MAX, up, welcomed
 from tests.command import lading
 from tests.web import plans

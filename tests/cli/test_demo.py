@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lading.standalone.demo import play
-from lading.standalone.demo.story import DemoFailed
+from lading.embedded.demo import play
+from lading.embedded.demo.stage import DemoFailed
 from tests.command import lading
 
 

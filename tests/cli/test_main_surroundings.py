@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 
 import lading
-from lading.cli.exit_codes import ExitCode
+from lading.cli.error_messages import ExitCode
 
 LADING = (sys.executable, "-c", "from lading.cli.main import main; main()")
 TICKED = (
     "import click; from lading.cli import main; main._repair_standard_streams(); click.echo('✓')"
 )
-ABORTED = 134
 ABORTED_AT_THE_END = (
-    "import atexit, os; from lading.cli.main import main;"
-    f"atexit.register(os._exit, {ABORTED}); main()"
+    "import atexit, os, sys; from lading.cli.main import main;"
+    "sys.modules['obstore'] = sys; atexit.register(os._exit, 134); main()"
 )
 WRITING = (
     "import sys; from lading.cli import main;"
@@ -32,13 +31,6 @@ class Interruption:
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Interruption())
 from lading.__main__ import main
-main()
-"""
-COLLECTIONS = """
-import gc, sys
-from lading.__main__ import main
-gc.collect()
-gc.callbacks.append(lambda phase, _: sys.stderr.write(phase))
 main()
 """
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-one-image/set.yaml"
@@ -78,12 +70,10 @@ def test_kubectl_finds_the_program_as_a_plugin_with_its_name_in_the_help() -> No
     assert done.stdout.startswith("Usage: kubectl lading get ")
 
 
-@pytest.mark.parametrize(
-    ("words", "code"), [(("version", "--help"), 0), (("version", "--unknown"), 2)]
-)
-def test_the_end_of_the_interpreter_is_not_reached(words: tuple[str, ...], code: int) -> None:
-    """It takes time, and threads of obstore may abort the process in it."""
-    command = [sys.executable, "-c", ABORTED_AT_THE_END, *words]
+@pytest.mark.parametrize(("option", "code"), [("--help", 0), ("--unknown", 2)])
+def test_threads_of_obstore_do_not_abort_the_process(option: str, code: int) -> None:
+    """They can while the interpreter ends; so a command that used it does not reach that."""
+    command = [sys.executable, "-c", ABORTED_AT_THE_END, "version", option]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert "Usage: lading version" in done.stdout + done.stderr
@@ -99,12 +89,6 @@ def test_python_runs_the_package() -> None:
     command = [sys.executable, "-m", "lading", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"lading, version {lading.__version__}\n"
-
-
-@pytest.mark.parametrize("full", ["> /dev/full", "> /dev/full 2>&1"])
-def test_the_end_of_the_interpreter_is_not_reached_with_a_full_disk(full: str) -> None:
-    done = in_shell(f'"$1" -c "{ABORTED_AT_THE_END}" --help {full}')
-    assert done.returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -125,13 +109,13 @@ def test_a_full_disk_behind_what_is_buffered_is_no_trace() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("words", ["--help", "--version", "version --client", "get --help"])
+@pytest.mark.parametrize("words", ["--help", "--version", "get --help"])
 def test_a_full_disk_behind_the_output_is_one_sentence(words: str) -> None:
     done = in_shell(f'"$@" {words} > /dev/full')
     assert (done.returncode, done.stderr) == (1, "Error: No space left on device\n")
 
 
-@pytest.mark.parametrize("words", ["--help", "crds", "version --client"])
+@pytest.mark.parametrize("words", ["--help", "crds"])
 def test_a_reader_that_has_gone_is_no_error(words: str) -> None:
     done = in_shell(f'"$@" {words} | true')
     assert (done.stdout, done.stderr) == ("", "")
@@ -167,8 +151,3 @@ def test_a_terminal_without_colours_gets_none(tmp_path: Path, variables: dict[st
     shown = shown_on_a_terminal(tmp_path, "doctor", **variables)
     assert shown.startswith(b"skipped")
     assert b"\x1b" not in shown
-
-
-def test_no_garbage_collection_delays_a_command() -> None:
-    command = [sys.executable, "-c", COLLECTIONS, "get", "--help"]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stderr == ""

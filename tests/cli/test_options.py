@@ -6,26 +6,23 @@ from typing import Any
 import click
 import pytest
 
-from lading.cli import options
+from lading.cli import controller, options
 from lading.kernel.errors import Malformed
+from lading.loop.election import CLIENT_GO_TIMING
 from tests.cli.commands import COMMANDS
 
 BELOW_ZERO = ("-1", "-1s", "-250ms", "-1h30m", "-5Gi")
 AMOUNTS = {
     "lading agent": {"--pull-progress-timeout", "--resync-period", "--max-parallel-image-pulls"},
-    "lading apply": {"--pull-progress-timeout", "--timeout", "--expansion-factor"},
-    "lading bootimage plan": {"--keep-unused-templates"},
+    "lading apply": {"--timeout"},
     "lading bootimage restore": {"--to"},
-    "lading controller": {
-        *("--keep-unused-templates", "--metrics-port"),
-        *("--leader-elect-lease-duration", "--leader-elect-retry-period"),
-    },
-    "lading image gc": {"--high", "--low", "--minimum-age", "--maximum-age"},
+    "lading controller": {"--metrics-port"},
+    "lading image gc": {"--minimum-age"},
     "lading prune images": {
         *("--references-max-age", "--num-workers", "--keep-younger-than", "--keep-tag-revisions"),
         *("--max-delete-percent", "--max-delete-bytes", "--trash-period"),
     },
-    "lading up": {"--nodes", "--registry-quota", "--registry-blob-max"},
+    "lading up": {"--nodes", "--registry-port"},
 }
 """Some of each kind, so that the walk over all options is known to find them."""
 
@@ -72,7 +69,7 @@ def test_no_option_takes_an_amount_below_zero(name: str) -> None:
     [
         ("--resync-period", "lading agent"),
         ("--pull-progress-timeout", "lading agent"),
-        ("--leader-elect-retry-period", "lading controller"),
+        ("--timeout", "lading pin wait"),
     ],
 )
 def test_what_is_repeated_or_waited_for_takes_some_time(option: str, name: str) -> None:
@@ -87,3 +84,22 @@ def test_a_refusal_names_the_text_and_what_was_expected() -> None:
     with pytest.raises(Malformed, match=r"'0s' is not a valid duration: expected more than 0"):
         options.positive_period("0s")
     assert options.period("0") == timedelta()
+
+
+def test_the_times_of_leader_election_keep_the_proportions_of_client_go() -> None:
+    assert controller.timing("15s") == CLIENT_GO_TIMING
+    assert controller.timing("30s").renew_deadline_seconds == 20
+    for text, reason in (("1500ms", "expected whole seconds"), ("0s", "expected more than 0")):
+        with pytest.raises(Malformed, match=reason):
+            controller.timing(text)
+
+
+@pytest.mark.parametrize("command", ["agent", "controller"])
+@pytest.mark.parametrize("former", [["--log-format", "json"], ["--log-format=json"]])
+def test_a_manifest_of_an_earlier_release_still_starts_its_process(
+    command: str, former: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NODE_NAME", "node-1")
+    found = COMMANDS[f"lading {command}"]
+    with found.make_context(command, [*former, "--metrics-port=0"]) as context:
+        assert context.params["metrics_port"] == 0

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
 from lading.adapters.kube.client import KubeClient
-from lading.adapters.kube.limiter import BURST_REQUESTS
+from lading.adapters.kube.retry import BURST_REQUESTS
 from lading.cli import process as processes
 from lading.cli.process import ServingProcess
 from lading.observability.metrics import Metrics

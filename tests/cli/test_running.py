@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from lading.cli import running
 from lading.cli.main import lading_command
-from lading.standalone import sample_sets
+from lading.embedded import sample_sets
 
 IMAGE = f"quay.io/app@sha256:{'a' * 64}"
 SHORT = "300ms"

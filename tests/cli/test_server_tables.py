@@ -13,11 +13,11 @@ from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import CONFIG_MAPS, NAMESPACES
 from lading.cli import server_tables
-from lading.cli.server_tables import Asked
+from lading.cli.server_tables import TableQuery
+from lading.embedded import api_server
 from lading.kernel.values import replace
-from lading.ports.http import Exchange, Request, Response
+from lading.ports.http import HttpTransport, Request, Response
 from lading.ports.kube import Selection
-from lading.standalone import api_server
 from lading.wiring import clusters
 from tests.e2e import waiting
 
@@ -33,9 +33,9 @@ EXPIRED = {
 
 
 class ExpiringWatches:
-    """An Exchange that refuses the next watch, after something happened."""
+    """An HttpTransport that refuses the next watch, after something happened."""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: HttpTransport) -> None:
         self.exchange = exchange
         self.before_the_refusal: Callable[[], Awaitable[None]] | None = None
         self.watches = 0
@@ -53,7 +53,7 @@ class ExpiringWatches:
 
 @pytest.fixture
 async def exchange(tmp_path: Path) -> AsyncIterator[ExpiringWatches]:
-    async with api_server.serve(tmp_path, SystemClock(), port=0) as api:
+    async with api_server.serve(tmp_path, SystemClock()) as api:
         yield ExpiringWatches(api.exchange)
 
 
@@ -70,11 +70,11 @@ async def change(client: KubeClient, name: str) -> None:
     await client.patch(CONFIG_MAPS, name, {"data": {"key": "value"}}, namespace="default")
 
 
-async def asked(client: KubeClient, namespace: str = "default") -> Asked:
+async def asked(client: KubeClient, namespace: str = "default") -> TableQuery:
     resource = (await discovery.discover(client)).named("configmaps")
     # Those of the server itself are of no interest here.
     mine = Selection(namespace=namespace, field_selector="metadata.name!=kube-root-ca.crt")
-    return Asked(resource=resource, names=(), selection=mine)
+    return TableQuery(resource=resource, names=(), selection=mine)
 
 
 class Lines:
@@ -139,6 +139,7 @@ async def test_a_long_name_fits_the_screen_unless_the_table_is_wide(
     client: KubeClient, monkeypatch: pytest.MonkeyPatch, wide: bool
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     name = ".".join(["n" * 60] * 4)
     await make(client, name)
     shown = await server_tables.text(
@@ -162,6 +163,7 @@ async def test_an_object_that_lost_its_label_is_not_called_deleted(client: KubeC
 
 async def test_a_wide_watch_is_not_cut(client: KubeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     name = ".".join(["n" * 60] * 4)
     await make(client, name)
     async with aclosing(server_tables.follow(client, await asked(client), wide=True)) as following:

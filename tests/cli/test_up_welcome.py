@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from lading.adapters.clock import SystemClock
-from lading.cli import up, up_cluster
-from lading.standalone import cluster
-from lading.standalone.cluster import ClusterOptions
-from lading.standalone.node import NodeDescription
-from lading.standalone.registry import RegistrySettings
+from lading.cli import up
+from lading.embedded import cluster
+from lading.embedded.cluster import ClusterOptions
+from lading.embedded.cluster_registry import RegistrySettings
+from lading.embedded.node import NodeDescription
 from tests.cli.up_process import START_SECONDS_MAX, welcomed
 from tests.e2e import waiting
 
@@ -39,12 +39,11 @@ def options_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> ClusterOptions:
     return result.exception.options
 
 
-def test_the_options_of_the_registry_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("--registry-quota", "3Gi", "--registry-blob-max", "2Gi", "--registry-name", "a.test")
-    found = options_of(monkeypatch, *words, "--registry-port", "5001", "--registry-auth").registry
-    assert found.limits.store_bytes_max == 3 * 1024**3
-    assert found.limits.blob_bytes_max == 2 * 1024**3
-    assert (found.names, found.port, found.with_password) == (("a.test",), 5001, True)
+def test_the_options_reach_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("--registry-port", "5001", "--registry-auth", "--nodes", "2")
+    found = options_of(monkeypatch, *words)
+    assert found.registry == RegistrySettings(port=5001, with_password=True)
+    assert [one.name for one in found.nodes] == ["node-1", "node-2"]
 
 
 def test_without_the_option_the_registry_has_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +57,7 @@ async def welcome(data: Path, *, with_password: bool) -> str:
         registry=RegistrySettings(with_password=with_password),
     )
     async with cluster.open_cluster(options, SystemClock()) as made:
-        return up_cluster.welcome(made, data, "http://127.0.0.1:1/", "http://127.0.0.1:2")
+        return up.welcome(made, data, "http://127.0.0.1:1/", "http://127.0.0.1:2")
 
 
 async def test_a_registry_with_a_password_is_welcomed_with_the_file_that_holds_it(
@@ -153,41 +152,8 @@ async def test_the_printed_metrics_are_served_with_the_status_of_each_process(
                 assert missing.status == 404
 
 
-def test_the_capacity_is_that_of_every_node_or_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("--nodes", "2", "--node-capacity", "1Gi", "--node-capacity", "node-2=5Mi")
-    found = options_of(monkeypatch, *words).nodes
-    assert [one.capacity_bytes for one in found] == [1024**3, 5 * 1024**2]
-
-
-def test_the_last_capacity_of_a_node_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("--nodes", "1", "--node-capacity", "node-1=1Gi", "--node-capacity", "node-1=2Gi")
-    (found,) = options_of(monkeypatch, *words).nodes
-    assert found.capacity_bytes == 2 * 1024**3
-
-
 @pytest.mark.parametrize("count", ["0", "101", "-1"])
 def test_a_count_of_nodes_that_makes_no_sense_is_refused(count: str) -> None:
     result = CliRunner().invoke(up.command, ["--nodes", count])
     assert result.exit_code == 2
     assert "is not in the range 1<=x<=100" in result.output
-
-
-def test_without_the_option_each_node_has_10_gi(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = options_of(monkeypatch, "--node-capacity", "node-1=1Gi").nodes
-    assert [one.capacity_bytes for one in found] == [1024**3, 10 * 1024**3, 10 * 1024**3]
-
-
-@pytest.mark.parametrize(
-    ("capacity", "sentence"),
-    [
-        ("node-4=1Gi", "there is no node 'node-4'; the nodes are node-1, node-2, node-3"),
-        ("much", "'much' is not a valid quantity"),
-        ("-1", "expected 0 or more"),
-        ("node-1=", "is not a valid quantity"),
-        ("=1Gi", "'=1Gi' has no name of a node before the '='"),
-    ],
-)
-def test_a_capacity_that_makes_no_sense_is_refused(capacity: str, sentence: str) -> None:
-    result = CliRunner().invoke(up.command, ["--node-capacity", capacity])
-    assert result.exit_code == 2
-    assert sentence in result.output

@@ -8,12 +8,12 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.cri.client import CriClient
 from lading.adapters.kube.client import KubeClient
+from lading.embedded import sample_images
+from lading.embedded.workloads import own_image
+from lading.embedded.workloads.kinds import DAEMON_SETS, JOBS, PODS, Pod
 from lading.kernel import references
 from lading.ports.cri import Container
 from lading.ports.kube import Selection
-from lading.standalone import sample_images
-from lading.standalone.workloads import own_image
-from lading.standalone.workloads.kinds import DAEMON_SETS, JOBS, PODS, Pod
 from lading.wire import calls
 from lading.wiring.registries import open_registries
 from tests.cli.up_process import client_of, processes_of, up

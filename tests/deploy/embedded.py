@@ -7,11 +7,11 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.discovery import Catalogue
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN, User
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage import memory
 from lading.installation import agent_policies, boot_image_policies, controller_policies
-from lading.servers.kube.authentication import ADMIN, User
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage import memory
-from lading.standalone.api_server import Authorized
 from tests.deploy import manifests
 from tests.deploy.manifests import AGENT_NAMESPACE, NAMESPACE, Document
 

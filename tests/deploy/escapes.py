@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lading.adapters.kube.client import KubeClient
-from lading.api.apps import DAEMON_SETS
-from lading.api.batch import CRON_JOBS
-from lading.api.core import CONFIG_MAPS, PODS, SECRETS
+from lading.api.core import CONFIG_MAPS, CRON_JOBS, DAEMON_SETS, PODS, SECRETS
 from lading.api.imageregistry import IMAGE_PRUNERS, StoredImagePruner
-from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
+from lading.api.rbac import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
 from lading.installation.controller_policies import (
     SERVICE_ACCOUNT_ANNOTATION,
 )
@@ -24,12 +22,12 @@ from lading.kernel.objects import ObjectMeta, Resource
 from lading.ports import kube
 from lading.ports.kube import PatchType
 from lading.prepull import holder
-from lading.prepull.hold_key import HoldKey
 from lading.prepull.types import (
     CONTAINERS_MAX,
     HOLD_KEY_NAME,
     HOLD_PROGRAM,
     HOLDER_LABELS,
+    HoldKey,
     PrePullSettings,
     Toleration,
 )
@@ -125,6 +123,14 @@ def daemon_set(own_image: str, settings: PrePullSettings = _DEFAULTS) -> Documen
     return holder.daemon_set(
         (HELD, own_image), (), settings, namespace=NAMESPACE, hold_image=own_image, key=_KEY
     )
+
+
+def cron_job_of_an_earlier_release(own_image: str) -> Document:
+    """Its controller writes it while an upgrade is in progress."""
+    text = json.dumps(cron_job(own_image))
+    text = text.replace("--run-name=", "--report-as=").replace("ok-if-no-registry", "allow-nothing")
+    document: Document = json.loads(text)
+    return document
 
 
 def cron_job(own_image: str, spec: Mapping[str, Any] = PRUNER_SPEC) -> Document:
@@ -959,6 +965,7 @@ OWN_WRITES: tuple[OwnWrite, ...] = (
     _holders("holders with image volumes", with_image_volumes),
     _holders("holders of as many images as there may be", with_every_container),
     _pruners("a CronJob with every option", cron_job),
+    _pruners("a CronJob of an earlier release", cron_job_of_an_earlier_release),
     _pruners("a CronJob without registries", lambda image: cron_job(image, {})),
     _pruners("a CronJob of the image of --pruner-image", lambda _: cron_job(PRUNER_IMAGE)),
     OwnWrite(

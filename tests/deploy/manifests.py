@@ -9,6 +9,9 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 OVERLAYS = ("containerd", "cri-o")
 NAMESPACE, AGENT_NAMESPACE = "lading-system", "lading-agents"
 KUSTOMIZATION = "kustomization.yaml"
+NAMESPACES = DEPLOY / "base" / "namespace.yaml"
+SHARED = DEPLOY / "chart" / "files"
+"""The generated manifests, which kustomize and the chart both install."""
 
 Document = dict[str, Any]
 
@@ -19,11 +22,14 @@ def definitions() -> list[Document]:
 
 def base() -> list[Document]:
     """In the order of the kustomization, which is one in which they can be created."""
-    return [
-        document
-        for name in kustomization("base")["resources"]
-        for document in _read(DEPLOY / "base" / name)
-    ]
+    return resources(DEPLOY / "base")
+
+
+def resources(folder: Path) -> list[Document]:
+    """Those of a kustomization, without its patches."""
+    (listed,) = _read(folder / KUSTOMIZATION)
+    paths = [folder / name for name in listed["resources"]]
+    return [one for path in paths for one in (resources if path.is_dir() else _read)(path)]
 
 
 def overlay(name: str) -> list[Document]:

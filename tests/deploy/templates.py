@@ -15,12 +15,9 @@ from tests.deploy.manifests import DEPLOY
 
 CHART = DEPLOY / "chart"
 TEMPLATES = sorted((CHART / "templates").iterdir())
-RELEASE_NAMESPACE = "Release.Namespace"
-AGENT_NAMESPACE = "lading.agentNamespace"
 _ACTION = r"\{\{-?.*?-?\}\}"
 _LINE = re.compile(rf"^[ -]*{_ACTION}\n", re.MULTILINE)
-_VALUE = re.compile(r"\.Values((?:\.\w+)+)")
-_FOLDER = re.compile(r'index \$\.root\.Values\.folders "([\w-]+)" "([\w-]+)"')
+_VALUE = re.compile(r"(?:\.Values|\$(?=agent\.|image\.))\.?((?:\w+\.)*\w+)")
 
 
 def documents(name: str) -> list[Any]:
@@ -36,7 +33,6 @@ def _word(action: re.Match[str]) -> str:
 
 
 def values(template: Path) -> set[str]:
-    """The paths of all values that a template uses."""
-    text = template.read_text(encoding="utf-8")
-    named = {one.removeprefix(".") for one in _VALUE.findall(text)} - {"folders"}
-    return named | {".".join(("folders", *one)) for one in _FOLDER.findall(text)}
+    """The paths of all values that a template uses; `$agent` and `$image` are values too."""
+    found: set[str] = set(_VALUE.findall(template.read_text(encoding="utf-8")))
+    return found

@@ -16,13 +16,14 @@ from lading.api.cluster_api import machine_templates
 from lading.api.core import SECRETS
 from lading.api.openshift_config import INFRASTRUCTURES
 from lading.api.operator import MACHINE_CONFIGURATION, MACHINE_CONFIGURATIONS
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN, User
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage import memory
 from lading.installation import apply as installation
 from lading.ports import kube
-from lading.servers.kube.authentication import ADMIN, User
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage import memory
-from lading.standalone.api_server import Authorized
 from tests.command import lading
+from tests.deploy import manifests
 from tests.deploy.manifests import DEPLOY
 
 CONTROLLER = "system:serviceaccount:lading-system:lading-controller"
@@ -47,8 +48,7 @@ async def installed(overlay: str) -> AsyncIterator[dict[str, KubeClient]]:
         for manifest in loose.manifests():
             await admin.create(CUSTOM_RESOURCE_DEFINITIONS, manifest)
         catalogue = await discovery.discover(admin)
-        text = (DEPLOY / "policies" / overlay / "policy.yaml").read_text(encoding="utf-8")
-        for document in yaml.safe_load_all(text):
+        for document in manifests.resources(DEPLOY / "policies" / overlay):
             resource = catalogue.of_kind(document["apiVersion"], document["kind"])
             await admin.create(resource, document, field_validation="Strict")
         yield clients
@@ -258,11 +258,11 @@ async def test_under_other_names_the_controller_is_refused(identity: str) -> Non
 
 
 async def test_the_command_makes_them_for_the_names_in_use() -> None:
-    words = ("policies", "--namespace", "images", "--controller-account", "mine")
+    words = ("policies", "--namespace", "images")
     without, made = await lading(*words), await lading(*words, "--boot-images")
     names = [one["metadata"]["name"] for one in yaml.safe_load_all(made.output)]
     assert {"lading-controller-managed-stubs", "lading-controller-cloned-templates"} < set(names)
-    assert made.output.count("system:serviceaccount:images:mine") > without.output.count(
-        "system:serviceaccount:images:mine"
-    )
+    assert made.output.count(
+        "system:serviceaccount:images:lading-controller"
+    ) > without.output.count("system:serviceaccount:images:lading-controller")
     assert "managed-stubs" not in without.output

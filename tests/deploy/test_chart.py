@@ -2,14 +2,16 @@
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
 
+import lading
 from lading.wiring.features import DEFINITIONS
 from lading.wiring.gates import GATES
-from lading.wiring.generate_rbac import WRITTEN_BY_USERS
+from lading.wiring.generate.rbac import WRITTEN_BY_USERS
 from tests.cli.commands import COMMANDS
 from tests.deploy import manifests
 from tests.deploy.manifests import DEPLOY, Document
@@ -95,10 +97,31 @@ def test_the_folders_are_those_of_the_overlays(runtime: str) -> None:
     assert VALUES["folders"][runtime] == folders
 
 
-def test_the_schema_knows_every_gate_and_no_other_key() -> None:
+def test_the_schema_knows_every_gate_with_its_default() -> None:
     gates = SCHEMA["properties"]["featureGates"]
-    assert set(gates["properties"]) == {gate.name for gate in GATES}
-    assert gates["additionalProperties"] is SCHEMA["additionalProperties"] is False
+    found = {name: one["default"] for name, one in gates["properties"].items()}
+    assert found == {gate.name: gate.default for gate in GATES}
+    assert gates["additionalProperties"] is False
+
+
+def keys(schema: Document, values: Any, path: str = "") -> Iterator[tuple[str, set[str], set[str]]]:
+    """For each object of fixed keys: its path, the keys of the schema, those of values.yaml."""
+    if schema.get("additionalProperties") is False:
+        yield path, set(schema["properties"]), set(values)
+        for key in values:
+            yield from keys(schema["properties"][key], values[key], f"{path}.{key}")
+
+
+def test_the_schema_has_the_keys_of_the_values_and_no_other() -> None:
+    found = [one for one in keys(SCHEMA, VALUES) if one[0] != ".featureGates"]
+    assert len(found) > 10
+    for path, known, used in found:
+        assert known == used | ({"global"} if not path else set()), path
+
+
+def test_the_chart_has_the_version_of_lading() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    assert chart["version"] == chart["appVersion"] == lading.__version__
 
 
 def test_every_kind_is_written_by_a_role_of_users_or_by_lading_only() -> None:

@@ -5,9 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from lading.api.apps import DAEMON_SETS
-from lading.api.batch import CRON_JOBS
-from lading.api.core import PODS
+from lading.api.core import CRON_JOBS, DAEMON_SETS, PODS
 from lading.api.imageregistry import IMAGE_PRUNERS
 from lading.ports import kube
 from tests.deploy import embedded, escapes

@@ -1,4 +1,4 @@
-"""The templates of the chart that are written by hand, read without Helm."""
+"""The templates of the chart, read without Helm."""
 
 import re
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from lading.prepull.types import PrePullSettings
 from lading.pruning.operator.types import POD_LABELS
 from lading.wiring.features import DEFINITIONS
 from tests.deploy import manifests, templates
-from tests.deploy.manifests import Document
-from tests.deploy.templates import AGENT_NAMESPACE, CHART, RELEASE_NAMESPACE, TEMPLATES
+from tests.deploy.manifests import SHARED, Document
+from tests.deploy.templates import CHART, TEMPLATES
 
 HOOK = '{{- include "lading.crds.hook" '
 
@@ -27,58 +27,66 @@ def leaves(values: dict[str, Any], path: str = "") -> Iterator[str]:
 
 
 def test_every_value_is_used_and_no_template_uses_another() -> None:
-    known = set(leaves(yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))))
-    used = set().union(*map(templates.values, TEMPLATES)) - {"image"}
-    helpers = (CHART / "templates" / "_helpers.tpl").read_text(encoding="utf-8")
-    used |= {f"image.{one}" for one in re.findall(r"\$image\.(\w+)", helpers)}
-    assert used == known
+    chart_values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    folders = chart_values.pop("folders")
+    used = set().union(*map(templates.values, TEMPLATES)) - {"agent", "image", "folders"}
+    assert used == set(leaves(chart_values))
+    mounted = set(re.findall(r'index \$folders "([\w-]+)"', text("agents.yaml")))
+    assert mounted == {name for one in folders.values() for name in one}
 
 
-@pytest.mark.parametrize(
-    ("name", "files"),
-    [
-        ("rbac.yaml", ("base/rbac.yaml", "base/image-pruner-rbac.yaml")),
-        ("user-roles.yaml", ("base/user-roles.yaml",)),
-        ("priority-class.yaml", ("base/priority-class.yaml",)),
-        ("policies.yaml", ("base/agent-policy.yaml", "base/controller-policy.yaml")),
-        (
-            "boot-images.yaml",
-            ("optional/boot-images/rbac.yaml", "policies/boot-images/policy.yaml"),
-        ),
-        ("pruner.yaml", ("optional/pruner/rbac.yaml",)),
-    ],
-)
-def test_what_the_chart_installs_is_what_kustomize_installs(
-    name: str, files: tuple[str, ...]
-) -> None:
-    made = yaml.safe_dump(templates.documents(name))
-    made = made.replace(RELEASE_NAMESPACE, manifests.NAMESPACE)
-    made = made.replace(AGENT_NAMESPACE, manifests.AGENT_NAMESPACE)
-    texts = ((manifests.DEPLOY / file).read_text(encoding="utf-8") for file in files)
-    wanted = [one for each in texts for one in yaml.safe_load_all(each)]
-    assert yaml.safe_load(made) == wanted
-
-
-def test_the_account_of_the_agents_is_in_their_namespace_wherever_it_is_named() -> None:
-    found = [*templates.documents("rbac.yaml"), *templates.documents("boot-images.yaml")]
-    accounts = [
-        one
-        for document in found
-        for one in (document["metadata"], *document.get("subjects", ()))
-        if document["kind"] == "ServiceAccount" or one is not document["metadata"]
-    ]
-    assert {(one["name"], one["namespace"]) for one in accounts} == {
-        ("lading-agent", AGENT_NAMESPACE),
-        ("lading-controller", RELEASE_NAMESPACE),
-        ("lading-image-pruner", RELEASE_NAMESPACE),
+def test_the_chart_installs_every_manifest_that_it_shares_with_kustomize() -> None:
+    files = SHARED.rglob("*.yaml")
+    shared = {
+        str(one.relative_to(SHARED).with_suffix("")) for one in files if one.stem != "kustomization"
     }
-    of_agents = [
-        one for one in templates.documents("policies.yaml") if "agent" in one["metadata"]["name"]
-    ]
-    assert AGENT_NAMESPACE in str(of_agents)
-    for one in of_agents:
-        if one["kind"] == "ValidatingAdmissionPolicy":
-            assert f"serviceaccount:{AGENT_NAMESPACE}:lading-agent" in str(one)
+    assert set(re.findall(r'"([a-z-]+/[a-z-]+)"', text("manifests.yaml"))) == shared
+
+
+def pod_of(document: Document) -> Document:
+    found: Document = document["spec"]["template"]["spec"]
+    return found
+
+
+def names(listed: list[Document]) -> set[str]:
+    return {one["name"] for one in listed if not one["name"].startswith("pull-secrets")}
+
+
+def static(pod: Document) -> Document:
+    """What no value changes; `make real` compares everything."""
+    (container,) = pod["containers"]
+    probes = ("startupProbe", "livenessProbe", "readinessProbe")
+    options = {one.partition("=")[0] for one in container["args"]}
+    return {
+        **{key: pod.get(key) for key in ("serviceAccountName", "hostNetwork", "dnsPolicy")},
+        "pod": pod.get("securityContext"),
+        "container": container["securityContext"],
+        "probes": [{**container[one]["httpGet"], "port": ""} for one in probes],
+        "options": options - {"--metrics-host", "--kubelet-port"},
+        "variables": names(container["env"]) - {"LADING_FEATURE_GATES"},
+        "volumes": names(pod.get("volumes", [])),
+        "mounts": names(container.get("volumeMounts", [])),
+    }
+
+
+@pytest.mark.parametrize("component", ["controller", "agent"])
+def test_pods_of_the_chart_are_those_of_the_manifests(component: str) -> None:
+    """The template of the agents has the parts of every runtime, each under its condition."""
+    (wanted,) = (
+        one
+        for one in manifests.base()
+        if one["metadata"]["name"] == f"lading-{component}"
+        and one["kind"] in ("Deployment", "DaemonSet")
+    )
+    overlays = manifests.OVERLAYS if component == "agent" else ()
+    expected = static(pod_of(wanted))
+    for patch in (pod_of(one) for name in overlays for one in manifests.overlay(name)):
+        (container,) = patch["containers"]
+        expected["volumes"] |= names(patch["volumes"])
+        expected["mounts"] |= names(container["volumeMounts"])
+        expected["variables"] |= names(container["env"])
+    (made,) = templates.documents({"agent": "agents.yaml"}.get(component, "controller.yaml"))
+    assert static(pod_of(made)) == expected
 
 
 def text(name: str) -> str:
@@ -90,15 +98,15 @@ def test_the_hook_may_create_any_definition_and_change_only_those_of_lading() ->
         "apiGroups": ["apiextensions.k8s.io"],
         "resources": ["customresourcedefinitions"],
     }
-    names = sorted(one.name for one in DEFINITIONS)
-    (rules,) = templates.documents("_crds.tpl")
-    assert list(rules) == [
-        {**definitions, "verbs": ["create"]},
-        {**definitions, "resourceNames": names, "verbs": ["get", "patch"]},
-    ]
     (role,) = (one for one in hook() if one["kind"] == "ClusterRole")
-    assert role["rules"] is None, "only the rules that are included"
-    assert text("crds-job.yaml").count('{{- include "lading.crds.rules" . }}') == 1
+    assert role["rules"] == [
+        {**definitions, "verbs": ["create"]},
+        {
+            **definitions,
+            "resourceNames": sorted(one.name for one in DEFINITIONS),
+            "verbs": ["get", "patch"],
+        },
+    ]
 
 
 def hook() -> list[Document]:
@@ -161,14 +169,12 @@ def test_policies_select_the_pods_that_they_are_about() -> None:
     assert pruner["spec"]["policyTypes"] == ["Ingress"]
 
 
-def test_a_monitor_of_the_chart_is_that_of_the_manifests() -> None:
+def test_a_monitor_scrapes_the_port_of_the_metrics_and_agents_only_off_loopback() -> None:
     _, made = templates.documents("_helpers.tpl")
-    wanted = yaml.safe_load((manifests.DEPLOY / "monitoring" / "pod-monitor.yaml").read_text())
-    selected = wanted["spec"]["selector"]["matchLabels"]
-    component = "app.kubernetes.io/component"
-    assert made["spec"]["selector"]["matchLabels"] == {**selected, component: "component"}
-    (endpoint,), (own,) = (one["spec"]["podMetricsEndpoints"] for one in (wanted, made))
-    assert {**own, "interval": endpoint["interval"]} == endpoint
+    name, component = "app.kubernetes.io/name", "app.kubernetes.io/component"
+    assert made["spec"]["selector"]["matchLabels"] == {name: "lading", component: "component"}
+    (endpoint,) = made["spec"]["podMetricsEndpoints"]
+    assert endpoint["port"] == "metrics"
     monitors = text("pod-monitor.yaml")
     on_loopback, agents = monitors.index('not (hasPrefix "127."'), monitors.index('"agent"')
     assert monitors.index('"controller"') < on_loopback < agents
@@ -183,14 +189,11 @@ def test_the_namespace_of_agents_allows_privileged_pods() -> None:
     ("name", "condition"),
     [
         ("agent-namespace.yaml", "and .Values.agent.namespace (ne"),
-        ("boot-images.yaml", "$.Values.rbac.bootImages }}"),
         ("crds-job.yaml", ".Values.crds.install }}"),
         ("network-policy.yaml", ".Values.networkPolicy.enabled }}"),
         ("pod-disruption-budget.yaml", "and .Values.podDisruptionBudget.enabled (gt"),
         ("pod-monitor.yaml", ".Values.monitoring.enabled }}"),
         ("prometheus-rule.yaml", ".Values.monitoring.enabled }}"),
-        ("pruner.yaml", "$.Values.rbac.pruner }}"),
-        ("user-roles.yaml", "$.Values.rbac.userRoles }}"),
     ],
 )
 def test_a_file_of_the_chart_is_rendered_under_its_condition_only(

@@ -18,8 +18,8 @@ from prometheus_client.metrics import MetricWrapperBase
 from lading.pinned_images.cluster.fleet import Fleet
 from lading.prepull.types import RollOut
 from lading.pruning.operator.types import PrunerFacts
-from lading.wiring import marked_tables
-from lading.wiring.marked_tables import Rows
+from lading.wiring.generate import docs
+from lading.wiring.generate.docs import Rows
 from tests.pinned_images.cluster.build import empty_caches
 
 PAGE = Path("docs/metrics.md")
@@ -43,8 +43,8 @@ class Family(NamedTuple):
 
 def page(text: str) -> str:
     """The page with its tables up to date."""
-    for module in re.findall(r"<!-- begin (lading\.[\w.]+):", text):
-        text = marked_tables.with_table(text, module, _rows(module))
+    for module in re.findall(r"<!--generated: (lading\.[\w.]+)-->", text):
+        text = docs.with_table(text, module, _rows(module))
     return text
 
 
@@ -70,10 +70,11 @@ def _family(metric: MetricWrapperBase) -> Family:
 
 
 def _rows(module: str) -> Rows:
-    yield from marked_tables.head("metric", "labels", "type", "meaning")
+    yield from docs.head("metric", "meaning")
     for one in families(module):
-        labels = ", ".join(f"`{label}`" for label in one.labels)
-        yield f"`{one.name}`", labels, one.kind, one.help
+        labels = f"{{{','.join(one.labels)}}}" if one.labels else ""
+        kind = "Histogram. " if one.kind == "histogram" else ""
+        yield f"`{one.name}{labels}`", f"{kind}{one.help}"
 
 
 if __name__ == "__main__":

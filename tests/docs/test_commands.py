@@ -17,7 +17,7 @@ TEXTS = [
     *sorted({*pages.REPOSITORY.glob("*.md")} - {pages.REPOSITORY / "CHANGELOG.md"}),
     *sorted((pages.REPOSITORY / "examples").rglob("*.md")),
     *sorted((pages.REPOSITORY / "src").rglob("*.md")),
-    *sorted((DEPLOY / "monitoring").glob("*-rules.yaml")),
+    *sorted((DEPLOY / "chart" / "monitoring").glob("*-rules.yaml")),
     DEPLOY / "chart" / "values.yaml",
     DEPLOY / "chart" / "templates" / "NOTES.txt",
 ]

@@ -6,13 +6,10 @@ from functools import cache
 import yaml
 
 from lading.wiring.controller import LEASE_NAME
-from tests.cli.commands import COMMANDS
 from tests.docs import pages
 
-INSTALL = pages.DOCS / "install.md"
 _SELECTED = re.compile(r"(?:-l|-l=|--selector=?) ?([\w.-]+/[\w.-]+|\w+)=([\w.-]+)")
 _VARIABLE = re.compile(r"\bLADING_[A-Z_]+\b")
-_OPTION_ROW = re.compile(r"^\| `(--[a-z-]+)` \| ([^|]*)\|", re.MULTILINE)
 
 
 @cache
@@ -73,19 +70,3 @@ def _pod(name: str) -> dict[str, list[dict[str, list[dict[str, int]]]]]:
     document = yaml.safe_load((pages.REPOSITORY / "deploy" / "base" / name).read_text())
     pod: dict[str, list[dict[str, list[dict[str, int]]]]] = document["spec"]["template"]["spec"]
     return pod
-
-
-def test_the_options_of_the_agent_have_the_defaults_that_the_page_shows() -> None:
-    rows = dict(_OPTION_ROW.findall(INSTALL.read_text(encoding="utf-8")))
-    options = {text: one for one in COMMANDS["lading agent"].params for text in one.opts}
-    reference = (pages.DOCS / "commands.md").read_text(encoding="utf-8")
-    agent = reference.partition("\n## lading agent\n")[2]
-    shown = dict(re.findall(r"^\| `(--[a-z-]+)[^`]*` \| `?([^`|]*)`? \|", agent, re.MULTILINE))
-    assert len(rows) > 5
-    for name, written in rows.items():
-        default = written.strip()
-        assert name in options
-        if default[:1].isdigit() or default.startswith("/"):
-            assert shown[name].removesuffix(".0") == default, name
-        elif default == "off":
-            assert shown[name].strip() == "", name

@@ -15,11 +15,11 @@ from lading.api.machineconfiguration.machine_config_node import (
     NodePinnedImageSet,
 )
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.embedded import sample_images
 from lading.kernel import conditions, references
 from lading.kernel.conditions import Condition
 from lading.ports.cri import Cri, Pins
 from lading.ports.registry import Registry
-from lading.standalone import sample_images
 from tests.e2e import waiting
 from tests.e2e.door import Door
 from tests.e2e.private_registry import PrivateRegistry

@@ -6,7 +6,6 @@ from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_P
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
-from lading.pinned_images.node import report
 from lading.pinned_images.reasons import ConditionType, Reason
 from lading.ports import kube
 from tests.e2e import waiting
@@ -64,7 +63,7 @@ async def until_pool_is_done(cluster: ClusterUnderTest) -> None:
 async def is_degraded(
     cluster: ClusterUnderTest, node: NodeUnderTest, reason: Reason, *, naming: str
 ) -> bool:
-    found = await cluster.condition(node, report.DEGRADED)
+    found = await cluster.condition(node, ConditionType.SETS_DEGRADED)
     return (
         found is not None
         and found.status is Truth.TRUE
@@ -83,7 +82,7 @@ async def until_degraded(
 
 
 async def is_healthy(cluster: ClusterUnderTest, node: NodeUnderTest) -> bool:
-    found = await cluster.condition(node, report.DEGRADED)
+    found = await cluster.condition(node, ConditionType.SETS_DEGRADED)
     return found is not None and found.status is Truth.FALSE
 
 

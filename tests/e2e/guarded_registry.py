@@ -19,16 +19,16 @@ from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.client import RegistryClient
 from lading.adapters.registry.credentials import Table
 from lading.api.core import PODS
+from lading.embedded import sample_images
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage.memory import MemoryStorage
+from lading.embedded.registry import server
+from lading.embedded.registry.access import Passwords
 from lading.kernel import references
 from lading.ports.registry import Credential
 from lading.pruning.engine import registry_url
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
-from lading.servers.registry import server
-from lading.servers.registry.access import Passwords
-from lading.standalone import sample_images
-from lading.standalone.api_server import Authorized
 from lading.wiring.prune import OneRegistry, RegistryTrust
 from tests.adapters.kube.certificates import Authority
 from tests.cli.prune import openshift

@@ -10,17 +10,16 @@ from typing import Any, TypeVar
 import pytest
 
 from lading.adapters.kube.client import KubeClient
-from lading.api.batch import CRON_JOBS, JOBS, CronJob
-from lading.api.core import CONFIG_MAPS, PODS, SECRETS
+from lading.api.core import CONFIG_MAPS, CRON_JOBS, JOBS, PODS, SECRETS, CronJob
 from lading.api.imageregistry import IMAGE_PRUNERS, ImagePrunerStatus, StoredImagePruner
-from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
+from lading.api.rbac import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition
 from lading.kernel.objects import Object, Resource
 from lading.ports import kube
 from lading.ports.kube import Selection
 from lading.pruning.engine.inventory.observe_storage import data_path
-from lading.pruning.operator import objects, report
+from lading.pruning.operator import objects, status
 from lading.pruning.operator.types import DECISION_NAME, OBJECT_NAME
 from tests.e2e import guarded_registry, waiting
 
@@ -78,7 +77,7 @@ class ImagePrunerUnderTest(ABC):
 
     async def status(self) -> ImagePrunerStatus:
         found = await self.pruner()
-        return report.status_of(found) if found is not None else ImagePrunerStatus()
+        return status.status_of(found) if found is not None else ImagePrunerStatus()
 
     async def condition(self, kind: str) -> Condition | None:
         return conditions.find((await self.status()).conditions, kind)

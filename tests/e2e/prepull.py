@@ -7,9 +7,7 @@ import msgspec
 import pytest
 
 from lading.adapters.kube.client import KubeClient
-from lading.api.apps import DAEMON_SETS, DaemonSet
-from lading.api.core import PODS, Pod
-from lading.api.events import EVENTS
+from lading.api.core import DAEMON_SETS, EVENTS, PODS, DaemonSet, Pod
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, Image
 from lading.ports import kube
 from lading.ports.kube import Selection

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
+from lading.embedded import sample_images
+from lading.embedded.registry import server as registry_server
+from lading.embedded.registry.access import Passwords
 from lading.kernel import references
 from lading.ports.registry import Credential, Registry
-from lading.servers.registry import server as registry_server
-from lading.servers.registry.access import Passwords
-from lading.standalone import sample_images
 
 OWNER = Credential(username="carol", password="right")
 

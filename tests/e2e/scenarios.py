@@ -10,12 +10,11 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from lading.api.core import NODES
-from lading.api.events import EVENTS
+from lading.api.core import EVENTS, NODES
 from lading.kernel.conditions import Truth
-from lading.pinned_images.node import report, rules
-from lading.pinned_images.progress import Progress
-from lading.pinned_images.reasons import Reason
+from lading.pinned_images.node import rules
+from lading.pinned_images.reasons import ConditionType, Reason
+from lading.pinned_images.types import Progress
 from lading.ports.cri import ImageSpec
 from lading.ports.kube import Selection
 from tests.e2e import expectations, programs, repeatable, waiting
@@ -174,8 +173,8 @@ class PinnedImageScenarios:
         await cluster.make_set("waiting", image)
         for node in cluster.nodes:
             await until_a_pull_failed(node)
-            progressing = await cluster.condition(node, report.PROGRESSING)
-            degraded = await cluster.condition(node, report.DEGRADED)
+            progressing = await cluster.condition(node, ConditionType.SETS_PROGRESSING)
+            degraded = await cluster.condition(node, ConditionType.SETS_DEGRADED)
             assert progressing is not None
             assert progressing.status is Truth.TRUE
             assert degraded is not None

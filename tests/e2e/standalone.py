@@ -8,17 +8,17 @@ from pathlib import Path
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.registry import client as registry_client
+from lading.embedded import api_server, node
+from lading.embedded.api_server import ApiServer
+from lading.embedded.cri import server as cri_server
+from lading.embedded.cri.core import EmbeddedRuntime
+from lading.embedded.node import LINUX_AMD64, NodeDescription
+from lading.embedded.registry import server as registry_server
 from lading.installation import apply as installation
 from lading.ports.cri import RuntimeVersion
 from lading.ports.registry import Registry
-from lading.servers.cri import server as cri_server
-from lading.servers.cri.core import EmbeddedRuntime
-from lading.servers.registry import server as registry_server
-from lading.standalone import api_server, node
-from lading.standalone.api_server import ApiServer
-from lading.standalone.node import LINUX_AMD64, NodeDescription
 from lading.wiring.features import DEFINITIONS
-from lading.wiring.runtimes import open_runtime
+from lading.wiring.host import open_runtime
 from tests.e2e import door, private_registry, programs
 from tests.e2e.cluster import ClusterUnderTest, NodeUnderTest
 from tests.e2e.private_registry import PrivateRegistry
@@ -56,7 +56,7 @@ async def opened(
     clock = SystemClock()
     async with contextlib.AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        api = await enter(api_server.serve(folder / "api", clock, port=0))
+        api = await enter(api_server.serve(folder / "api", clock))
         kube = KubeClient(api.exchange)
         await installation.install(kube, clock, DEFINITIONS)
         registry_url = await enter(registry_server.serve(folder / "registry"))

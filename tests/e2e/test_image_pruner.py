@@ -12,8 +12,8 @@ import pytest_asyncio
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
+from lading.embedded import sample_images
 from lading.kernel import references
-from lading.standalone import sample_images
 from lading.wiring.registries import open_registries
 from tests.cli.up_process import client_of, up
 from tests.e2e import waiting

@@ -12,11 +12,11 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.registry import client as registry_client
+from lading.embedded import api_server, node
+from lading.embedded.cri import server as cri_server
+from lading.embedded.cri.core import EmbeddedRuntime
+from lading.embedded.node import LINUX_AMD64, NodeDescription
 from lading.installation import apply as installation
-from lading.servers.cri import server as cri_server
-from lading.servers.cri.core import EmbeddedRuntime
-from lading.standalone import api_server, node
-from lading.standalone.node import LINUX_AMD64, NodeDescription
 from lading.wiring.features import DEFINITIONS
 from tests.e2e import door, programs, waiting
 from tests.e2e.door import Door
@@ -65,7 +65,7 @@ class Place:
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
     clock = SystemClock()
-    async with api_server.serve(tmp_path / "api", clock, port=0) as api:
+    async with api_server.serve(tmp_path / "api", clock) as api:
         kube = KubeClient(api.exchange)
         await installation.install(kube, clock, DEFINITIONS)
         await node.register(kube, NodeDescription(name=NODE), clock)

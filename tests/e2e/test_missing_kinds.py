@@ -9,15 +9,15 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.registry import client as registry_client
-from lading.api.events import EVENTS
+from lading.api.core import EVENTS
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET
+from lading.embedded import api_server, node
+from lading.embedded.api_server import ApiServer
+from lading.embedded.cri import server as cri_server
+from lading.embedded.cri.core import EmbeddedRuntime
+from lading.embedded.node import LINUX_AMD64, NodeDescription
 from lading.installation import apply as installation
-from lading.servers.cri import server as cri_server
-from lading.servers.cri.core import EmbeddedRuntime
-from lading.standalone import api_server, node
-from lading.standalone.api_server import ApiServer
-from lading.standalone.node import LINUX_AMD64, NodeDescription
 from lading.wiring.features import DEFINITIONS
 from tests.e2e import waiting
 from tests.e2e.programs import Program
@@ -28,7 +28,7 @@ CLOCK = SystemClock()
 
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[ApiServer]:
-    async with api_server.serve(tmp_path / "api", CLOCK, port=0) as served:
+    async with api_server.serve(tmp_path / "api", CLOCK) as served:
         await node.register(KubeClient(served.exchange), NodeDescription(name=NODE), CLOCK)
         yield served
 

@@ -12,9 +12,9 @@ import pytest_asyncio
 from lading.adapters.clock import SystemClock
 from lading.adapters.cri.client import CriClient
 from lading.adapters.kube.client import KubeClient
+from lading.embedded import sample_images
 from lading.kernel import references
 from lading.prepull import holder
-from lading.standalone import sample_images
 from lading.wire import calls
 from lading.wiring.registries import open_registries
 from tests.cli.up_process import client_of, processes_of, up

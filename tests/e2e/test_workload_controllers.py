@@ -8,11 +8,11 @@ import pytest_asyncio
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
-from lading.standalone.api_server import Authorized
-from lading.standalone.workloads import manager
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage.memory import MemoryStorage
+from lading.embedded.workloads import manager
 from tests.e2e import waiting
 from tests.e2e.workload_controllers import WorkloadControllerScenarios, WorkloadsUnderTest
 

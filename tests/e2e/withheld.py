@@ -12,7 +12,7 @@ import aiohttp
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from lading.ports.http import Exchange
+from lading.ports.http import HttpTransport
 from lading.ports.http import Request as HttpRequest
 from lading.ports.http import Response as HttpResponse
 from tests.cli.prune import openshift
@@ -59,7 +59,7 @@ class Withheld:
 
 @asynccontextmanager
 async def api_server(
-    exchange: Exchange, withheld: Withheld, address: str = "127.0.0.1"
+    exchange: HttpTransport, withheld: Withheld, address: str = "127.0.0.1"
 ) -> AsyncIterator[str]:
     """The URL of the API server."""
 

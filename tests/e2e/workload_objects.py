@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lading.standalone.workloads.kinds import Document
+from lading.embedded.workloads.kinds import Document
 
 GATE = "lading.dev/prepull-wave"
 HOLDER_LABELS = {"lading.dev/component": "prepull-holder"}

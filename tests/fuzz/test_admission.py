@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from lading.embedded.kube.admission import policies
+from lading.embedded.kube.admission.matching import Attributes
+from lading.embedded.kube.admission.policies import Decision
 from lading.installation import agent_policies, controller_policies
-from lading.servers.kube.admission import policies
-from lading.servers.kube.admission.attributes import Attributes
-from lading.servers.kube.admission.policies import Decision
 from tests.fuzz import harness, inputs
 
 OWN = [

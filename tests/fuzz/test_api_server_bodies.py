@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lading.ports.http import Request, Response
+from tests.embedded.kube.cluster import CONFIG_MAPS, DEFINITIONS, TOKEN, Cluster, definition
 from tests.fuzz import harness, inputs
-from tests.servers.kube.cluster import CONFIG_MAPS, DEFINITIONS, TOKEN, Cluster, definition
 
 DAEMON_SET = {
     "apiVersion": "apps/v1",

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lading.servers.kube import builtins
-from lading.servers.kube.applying import server_side
-from lading.servers.kube.applying.errors import ApplyConflict, ApplyError
-from lading.servers.kube.builtins import checks, defaults, metadata
-from lading.servers.kube.schema import definition, structural
-from lading.servers.kube.schema.causes import Reason
+from lading.embedded.kube import builtins
+from lading.embedded.kube.applying import server_side
+from lading.embedded.kube.applying.paths import ApplyConflict, ApplyError
+from lading.embedded.kube.builtins import checks, defaults, metadata
+from lading.embedded.kube.resources import Resource
+from lading.embedded.kube.schema import definition, structural, validation
+from lading.embedded.kube.schema.causes import Reason
 from tests.fuzz import harness
 
 KINDS = builtins.kinds()
@@ -53,18 +54,18 @@ def documents_of(group: str, name: str) -> st.SearchStrategy[Any]:
 @settings(max_examples=settings().max_examples // 4)
 @given(st.data())
 def test_any_object_of_a_built_in_kind_is_filled_or_refused(
-    kind: builtins.Kind, data: st.DataObject
+    kind: Resource, data: st.DataObject
 ) -> None:
     drawn = data.draw(documents_of(kind.group, kind.kind))
     document = {**drawn, **IDENTITY} if isinstance(drawn, dict) else IDENTITY
     harness.check(lambda: fill_and_judge(kind, document), refusals=())
 
 
-def fill_and_judge(kind: builtins.Kind, document: dict[str, Any]) -> None:
+def fill_and_judge(kind: Resource, document: dict[str, Any]) -> None:
     kept, _ = structural.prune(kind.schema, document)
     begun = defaults.begin(kind.group, kind.kind, structural.default(kind.schema, kept))
     filled = defaults.fill(kind.group, kind.kind, begun)
-    found = structural.validate(kind.schema, filled)
+    found = validation.validate(kind.schema, filled)
     if any(cause.reason == Reason.TYPE_INVALID for cause in found):
         return
     metadata.problems(kind.group, kind.kind, filled)
@@ -76,13 +77,13 @@ def fill_and_judge(kind: builtins.Kind, document: dict[str, Any]) -> None:
 @pytest.mark.parametrize("kind", KINDS[:4], ids=lambda kind: f"{kind.group}/{kind.kind}")
 @settings(max_examples=settings().max_examples // 4)
 @given(st.data())
-def test_any_object_can_be_applied_or_is_refused(kind: builtins.Kind, data: st.DataObject) -> None:
+def test_any_object_can_be_applied_or_is_refused(kind: Resource, data: st.DataObject) -> None:
     drawn = data.draw(documents_of(kind.group, kind.kind))
     applied = {**drawn, "metadata": {"name": "x"}} if isinstance(drawn, dict) else {}
     harness.check(lambda: apply(kind, applied), refusals=(ApplyError, ApplyConflict))
 
 
-def apply(kind: builtins.Kind, applied: dict[str, Any]) -> None:
+def apply(kind: Resource, applied: dict[str, Any]) -> None:
     live = server_side.apply(
         kind.schema,
         None,
@@ -123,6 +124,6 @@ def judge_schema(schema: Any) -> None:
     document = {"metadata": {"name": "x"}, "spec": {"versions": [version]}}
     kept, _ = structural.prune(kind.schema, document)
     filled = defaults.fill(kind.group, kind.kind, structural.default(kind.schema, kept))
-    found = structural.validate(kind.schema, filled)
+    found = validation.validate(kind.schema, filled)
     if not any(cause.reason == Reason.TYPE_INVALID for cause in found):
         assert definition.problems(filled, None)

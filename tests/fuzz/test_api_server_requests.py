@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading.ports.http import Request, Response
+from tests.embedded.kube.cluster import CONFIG_MAPS, DEFINITIONS, TOKEN, Cluster, definition
 from tests.fuzz import harness
-from tests.servers.kube.cluster import CONFIG_MAPS, DEFINITIONS, TOKEN, Cluster, definition
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 PATHS = (

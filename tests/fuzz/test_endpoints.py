@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from hypothesis import example, given
 
-from lading.cli.image import endpoints
+from lading.cli.image import node_options
 from tests.fuzz import harness, inputs
 
 CONFIG = {
@@ -30,6 +30,6 @@ def test_any_configuration_is_read_or_refused(content: bytes) -> None:
 
 def _find(config: Path) -> None:
     try:
-        endpoints.find(runtime="", images="unix:///a", config=config, sockets=())
+        node_options.find_endpoint("", config=config, sockets=(config,))
     except click.ClickException as refusal:
         assert str(config) in refusal.message

@@ -6,8 +6,8 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from lading.embedded.cri.records import Records, StoredImage, Unusable
 from lading.kernel.digests import Digest
-from lading.servers.cri.records import Records, StoredImage, Unusable
 from tests.fuzz import harness
 
 IMAGE = StoredImage(

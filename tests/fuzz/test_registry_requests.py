@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from lading.embedded.registry import server
+from lading.embedded.registry.usage import StoreLimits
 from lading.kernel.digests import Digest
-from lading.servers.registry import server
-from lading.servers.registry.usage import StoreLimits
 from tests.fuzz import harness, inputs
 
 ANSWER_SECONDS_MAX = 20.0

@@ -11,15 +11,15 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.definitions import OWNER_LABEL
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage.memory import MemoryStorage
 from lading.installation import apply
 from lading.kernel.backoff import Backoff
 from lading.kernel.values import replace
-from lading.ports.http import Exchange, Request, Response
+from lading.ports.http import HttpTransport, Request, Response
 from lading.ports.kube import PatchType
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
-from lading.standalone.api_server import Authorized
 from lading.wiring.features import DEFINITIONS
 
 ONE = DEFINITIONS[:1]
@@ -29,7 +29,7 @@ ONE = DEFINITIONS[:1]
 class NotEstablishedYet:
     """A new definition has no condition at first: kube-apiserver sends null, not a list."""
 
-    server: Exchange
+    server: HttpTransport
     answers: int
     """So many answers are like that."""
 
@@ -45,13 +45,13 @@ class NotEstablishedYet:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Exchange]:
+async def server() -> AsyncIterator[HttpTransport]:
     core = Core(MemoryStorage(), SystemClock(), tokens={"token": ADMIN})
     yield Authorized(core, "token")
     await core.close()
 
 
-async def test_a_definition_without_conditions_is_waited_for(server: Exchange) -> None:
+async def test_a_definition_without_conditions_is_waited_for(server: HttpTransport) -> None:
     api = KubeClient(NotEstablishedYet(server, answers=3))
     fast = Backoff(seconds_min=0.001, seconds_max=0.01)
     found = await apply.install(api, SystemClock(), ONE, poll=fast)
@@ -62,7 +62,7 @@ async def test_a_definition_without_conditions_is_waited_for(server: Exchange) -
 class InstalledMeanwhile:
     """Another owner creates a definition just before ours is applied."""
 
-    server: Exchange
+    server: HttpTransport
     manifest: dict[str, Any]
     times: int = 1
 
@@ -75,7 +75,7 @@ class InstalledMeanwhile:
 
 @pytest.mark.parametrize("step", [1, -1], ids=["first", "after another"])
 async def test_a_definition_that_another_owner_installs_meanwhile_is_not_replaced(
-    server: Exchange, step: int
+    server: HttpTransport, step: int
 ) -> None:
     foreign = ONE[0].manifest()
     foreign["metadata"]["labels"] = {OWNER_LABEL: "machine-config-operator"}
@@ -92,7 +92,7 @@ async def test_a_definition_that_another_owner_installs_meanwhile_is_not_replace
 
 
 async def test_our_definition_is_upgraded_although_another_writer_changed_it(
-    server: Exchange,
+    server: HttpTransport,
 ) -> None:
     client = KubeClient(server)
     await apply.install(client, SystemClock(), ONE)
@@ -108,7 +108,7 @@ async def outcome(api: KubeClient) -> apply.InstallationOutcome:
 
 
 async def test_each_definition_is_installed_then_unchanged_and_updated_if_it_differs(
-    server: Exchange,
+    server: HttpTransport,
 ) -> None:
     api, name = KubeClient(server), ONE[0].name
     assert await outcome(api) is apply.InstallationOutcome.INSTALLED
@@ -118,14 +118,16 @@ async def test_each_definition_is_installed_then_unchanged_and_updated_if_it_dif
     assert await outcome(api) is apply.InstallationOutcome.UPDATED
 
 
-async def test_another_installer_of_the_same_definition_changes_nothing(server: Exchange) -> None:
+async def test_another_installer_of_the_same_definition_changes_nothing(
+    server: HttpTransport,
+) -> None:
     """kubectl or Helm had applied it; then only the field managers differ."""
     api, manifest = KubeClient(server), ONE[0].manifest()
     await api.apply(CUSTOM_RESOURCE_DEFINITIONS, manifest, field_manager="helm", force=True)
     assert await outcome(api) is apply.InstallationOutcome.UNCHANGED
 
 
-async def test_a_definition_that_is_never_established_is_named(server: Exchange) -> None:
+async def test_a_definition_that_is_never_established_is_named(server: HttpTransport) -> None:
     api = KubeClient(NotEstablishedYet(server, answers=1000))
     fast = Backoff(seconds_min=0.001, seconds_max=0.01)
     with pytest.raises(apply.NotEstablished, match=f"{ONE[0].name} was not established within"):

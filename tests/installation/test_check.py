@@ -8,14 +8,14 @@ from lading.adapters.kube.client import KubeClient
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.core import NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET, PINNED_IMAGE_SETS
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage import memory
 from lading.installation import apply, check
+from lading.loop.component_runner import FoundKinds
 from lading.loop.feature import Kind
-from lading.loop.managed_part import FoundKinds
 from lading.ports.http import Request, Response
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage import memory
-from lading.standalone.api_server import Authorized
 from lading.wiring.features import DEFINITIONS
 
 SETS = Kind(resource=PINNED_IMAGE_SETS)

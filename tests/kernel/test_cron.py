@@ -1,4 +1,4 @@
-"""When a CronJob is due, and which schedules mean nothing."""
+"""The cases of robfig/cron v3, which the CronJob controller and kube-apiserver use."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -27,6 +27,10 @@ def at(text: str) -> datetime:
         pytest.param("0 0 13 * 5", "2026-01-02T00:00", "2026-01-09T00:00", id="day or weekday"),
         pytest.param("0 0 13 * *", "2026-01-02T00:00", "2026-01-13T00:00", id="day alone"),
         pytest.param("0 0 */2 * 1", "2026-01-05T00:00", "2026-01-07T00:00", id="a step is no star"),
+        pytest.param("0 0 */1 * 1", "2026-01-05T00:00", "2026-01-12T00:00", id="a step of 1 is"),
+        pytest.param("0 0 *,13 * 1", "2026-01-05T00:00", "2026-01-12T00:00", id="a star in a list"),
+        pytest.param("0 0 1-31 * 1", "2026-01-05T00:00", "2026-01-06T00:00", id="a range is none"),
+        pytest.param("0,,5 * * * *", "2026-01-01T00:00", "2026-01-01T00:05", id="an empty entry"),
         pytest.param("0 0 29 2 ?", "2026-03-01T00:00", "2028-02-29T00:00", id="a leap day"),
         pytest.param("@yearly", "2026-01-01T00:00", "2027-01-01T00:00", id="yearly"),
         pytest.param("@monthly", "2026-01-01T00:00", "2026-02-01T00:00", id="monthly"),
@@ -40,8 +44,15 @@ def test_the_next_time_is(schedule: str, after: str, due: str) -> None:
     assert cron.parse(schedule).next(at(after), UTC) == at(due)
 
 
-def test_a_day_that_never_comes_is_never_due() -> None:
-    assert cron.parse("0 0 31 2 *").next(at("2026-01-01T00:00"), UTC) is None
+@pytest.mark.parametrize(
+    ("schedule", "after"),
+    [
+        pytest.param("0 0 30 2 *", "2026-01-01T00:00", id="a day that no year has"),
+        pytest.param("0 0 29 2 *", "2096-03-01T00:00", id="a day more than five years away"),
+    ],
+)
+def test_a_time_beyond_five_years_is_never_due(schedule: str, after: str) -> None:
+    assert cron.parse(schedule).next(at(after), UTC) is None
 
 
 def test_hours_are_those_of_the_time_zone() -> None:
@@ -66,6 +77,7 @@ def test_an_hour_that_comes_twice_is_due_twice() -> None:
 def test_a_day_without_midnight_begins_later() -> None:
     """On 8 March 2026 the clock in Havana goes from 23:59 to 1:00."""
     assert cron.parse("0 1 8 3 *").next(at("2026-03-07T12:00"), HAVANA) == at("2026-03-08T05:00")
+    assert cron.parse("@daily").next(at("2026-03-07T12:00"), HAVANA) == at("2026-03-09T04:00")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +89,11 @@ def test_a_day_without_midnight_begins_later() -> None:
         ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
         ("*/0 * * * *", "step of range should be a positive number: */0"),
         ("* * * * 7", "end of range (7) above maximum (6): 7"),
+        ("0 0 L * *", 'failed to parse int from L: strconv.Atoi: parsing "L": invalid syntax'),
+        ("1/2/3 * * * *", "too many slashes: 1/2/3"),
+        ("* * * * sat-sun", "beginning of range (6) beyond end of range (0): sat-sun"),
         ("@noon", "unrecognized descriptor: @noon"),
+        ("* * * * * *", "expected exactly 5 fields, found 6: [* * * * * *]"),
         ("CRON_TZ=UTC * * * * *", "expected exactly 5 fields, found 6: [CRON_TZ=UTC * * * * *]"),
     ],
 )

@@ -5,11 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lading.kernel import pacing
-from lading.kernel.pacing import FleetPacing, Pacing, Writes
+from lading.kernel.pacing import Pacing, Writes
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PACING = Pacing(
-    progress_interval=timedelta(seconds=60), state_interval=timedelta(seconds=30), burst=3
+    nodes_unpaced=0,
+    interval_per_node=timedelta(seconds=6),
+    interval_max=timedelta(seconds=30),
+    burst=3,
 )
 
 
@@ -21,8 +24,8 @@ def ago(*seconds: float) -> Writes:
     ("writes", "state_changed", "seconds"),
     [
         ((), False, 0),
-        (ago(1), False, 59),
-        (ago(100, 1), False, 59),
+        (ago(1), False, 11),
+        (ago(100, 1), False, 11),
         (ago(1), True, 0),
         (ago(2, 1), True, 0),
         (ago(3, 2, 1), True, 9),
@@ -47,7 +50,7 @@ def ago(*seconds: float) -> Writes:
     ],
 )
 def test_when_a_status_is_due(writes: Writes, state_changed: bool, seconds: float) -> None:
-    due = PACING.due_at(writes, state_changed=state_changed, now=NOW)
+    due = PACING.due_at(writes, nodes=2, state_changed=state_changed, now=NOW)
     assert max(due, NOW) == NOW + timedelta(seconds=seconds)
 
 
@@ -59,6 +62,13 @@ def test_only_so_many_writes_are_remembered() -> None:
     assert writes[-1] == NOW + timedelta(seconds=99)
 
 
-@pytest.mark.parametrize(("nodes", "seconds"), [(1, 30), (5, 60), (50, 600), (5000, 600)])
+@pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (10, 0), (11, 10), (50, 400), (5000, 600)])
 def test_the_larger_the_fleet_the_more_rarely_progress_is_written(nodes: int, seconds: int) -> None:
-    assert FleetPacing().for_nodes(nodes).progress_interval == timedelta(seconds=seconds)
+    assert Pacing().progress_interval(nodes) == timedelta(seconds=seconds)
+
+
+def test_progress_of_a_small_fleet_is_limited_by_the_burst_only() -> None:
+    few, many = ago(2, 1), ago(3, 2, 1)
+    pacing_ = Pacing(burst=3)
+    assert pacing_.due_at(few, nodes=3, state_changed=False, now=NOW) == NOW
+    assert pacing_.due_at(many, nodes=3, state_changed=False, now=NOW) > NOW

@@ -9,14 +9,14 @@ from lading.kernel.values import replace
 from lading.loop import tasks
 from lading.ports import kube
 from lading.ports.clock import Clock
-from lading.ports.http import Exchange, Request, Response
+from lading.ports.http import HttpTransport, Request, Response
 
 ONE_OBJECT = "1"
 """The limit of a list that only asks for the revision."""
 
 
 class Link:
-    def __init__(self, exchange: Exchange, clock: Clock) -> None:
+    def __init__(self, exchange: HttpTransport, clock: Clock) -> None:
         self._exchange = exchange
         self._clock = clock
         self._cut = asyncio.Event()
@@ -34,7 +34,7 @@ class Link:
         """Every watch that is resumed begins with a bookmark of an earlier revision."""
         self.gone_pages = 0
         """So many times the revision of a list is gone when its second page is asked for."""
-        self.restored: tuple[Exchange, Callable[[], int]] | None = None
+        self.restored: tuple[HttpTransport, Callable[[], int]] | None = None
         """The server after a restore, and its revision. As kube-apiserver, it sends nothing to a
         watch from a revision of the future until it has caught up."""
         self.latency_seconds = 0.0

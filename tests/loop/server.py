@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NAMESPACES
+from lading.embedded.kube import authentication
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage.memory import MemoryStorage
 from lading.kernel.values import replace
 from lading.ports.clock import Clock
 from lading.ports.http import Request, Response
-from lading.servers.kube import authentication
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
 
 TOKEN = "a token of the tests"
 

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from lading.adapters.clock import VirtualClock, settle
 from lading.adapters.kube.client import KubeClient
-from lading.api.coordination import LEASES, Lease
-from lading.loop.election import Elector, LeadershipLost
-from lading.loop.timing import CLIENT_GO_TIMING
+from lading.api.core import LEASES, Lease
+from lading.loop.election import CLIENT_GO_TIMING, Elector, LeadershipLost
 from lading.observability.metrics import Metrics
-from lading.ports.http import Exchange
+from lading.ports.http import HttpTransport
 from tests.loop.faults import Link
 from tests.loop.server import ApiServer, serving
 
@@ -26,7 +25,7 @@ NAMESPACE, NAME = "lading", "controller"
 
 
 def elector_on(
-    exchange: Exchange,
+    exchange: HttpTransport,
     clock: VirtualClock,
     rng: random.Random,
     metrics: Metrics,

@@ -10,15 +10,14 @@ import pytest
 
 from lading.adapters.clock import VirtualClock
 from lading.adapters.kube.client import KubeClient
-from lading.api.coordination import LEASES
-from lading.api.core import CONFIG_MAPS
+from lading.api.core import CONFIG_MAPS, LEASES
 from lading.kernel.objects import Key
 from lading.loop import controller, tasks
+from lading.loop.component_runner import ComponentRunner, FoundKinds
 from lading.loop.controller import Controller
 from lading.loop.election import Elector, LeadershipLost
-from lading.loop.feature import Work
+from lading.loop.feature import Tasks
 from lading.loop.informer import Informers
-from lading.loop.managed_part import FoundKinds, ManagedPart
 from lading.loop.manager import Manager
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
@@ -60,11 +59,11 @@ async def runtime(
     worker = Controller(name="test", reconcile=reconcile, clock=clock, rng=rng, metrics=metrics)
 
     @asynccontextmanager
-    async def open_work(served: object) -> AsyncIterator[Work]:
+    async def open_work(served: object) -> AsyncIterator[Tasks]:
         worker.watch(own.of(CONFIG_MAPS), controller.own_key)
-        yield Work(controllers=(worker,))
+        yield Tasks(controllers=(worker,))
 
-    part = ManagedPart(
+    part = ComponentRunner(
         name="test",
         is_on=True,
         kinds=(),

@@ -12,8 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from lading.adapters.clock import VirtualClock, settle
 from lading.kernel.backoff import Backoff
 from lading.loop import tasks
-from lading.loop.delays import STALE_ENTRIES_MIN, Delays
-from lading.loop.queue import WorkQueue
+from lading.loop.queue import STALE_ENTRIES_MIN, Delays, WorkQueue
 
 EXACT = Backoff(seconds_min=1, seconds_max=8, jitter_fraction=0)
 

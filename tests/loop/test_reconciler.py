@@ -10,10 +10,9 @@ import pytest
 
 from lading.adapters.clock import VirtualClock
 from lading.adapters.kube.client import KubeClient
-from lading.api.core import CONFIG_MAPS, ConfigMap
-from lading.api.events import EVENTS
+from lading.api.core import CONFIG_MAPS, EVENTS, ConfigMap
 from lading.kernel.objects import Key
-from lading.kernel.planning import Plan
+from lading.kernel.planning import Plan, RecordEvent
 from lading.loop import tasks
 from lading.loop.informer import Informer
 from lading.loop.reconciler import ObjectReconciler
@@ -38,6 +37,8 @@ class Happening(StrEnum):
 class Counter(ObjectReconciler[ConfigMap, ConfigMap | None]):
     """Counts, in each object, how often it was reconciled."""
 
+    event_action = "Count"
+
     def __init__(
         self,
         kube: KubeClient,
@@ -52,7 +53,10 @@ class Counter(ObjectReconciler[ConfigMap, ConfigMap | None]):
         return self._objects.get(key)
 
     def plan(self, observed: ConfigMap | None, now: datetime) -> Plan:
-        return Plan(actions=(Count(key=observed.key),)) if observed else Plan()
+        if observed is None:
+            return Plan()
+        event = RecordEvent(reason=Happening.COUNTED, because="one more")
+        return Plan(actions=(Count(key=observed.key), event))
 
     async def apply(self, action: Count) -> None:
         key, found = action.key, self._objects.get(action.key)
@@ -61,7 +65,6 @@ class Counter(ObjectReconciler[ConfigMap, ConfigMap | None]):
         written = await self._kube.patch(CONFIG_MAPS, key.name, patch, namespace=key.namespace)
         self._objects.add(written)
         self.status_written(key)
-        self.record(key, reason=Happening.COUNTED, action="Count", note="one more", warning=False)
 
 
 @pytest.fixture
@@ -115,9 +118,8 @@ async def test_an_event_is_about_the_object_and_none_is_recorded_for_one_that_is
     informer = Informer(CONFIG_MAPS)
     reconciler = Counter(kube, informer, clock, recorder)
     key = await put(kube, informer, "images")
-    reconciler.record(
-        Key("images", "gone"), reason=Happening.LOST, action="Count", note="gone", warning=True
-    )
+    lost = RecordEvent(reason=Happening.LOST, because="gone", warning=True)
+    reconciler.record(Key("images", "gone"), lost)
     async with tasks.started(recorder.run()):
         await reconciler.reconcile(key)
         await clock.advance(1)

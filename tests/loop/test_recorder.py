@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from lading.adapters.clock import VirtualClock, settle
 from lading.adapters.kube.client import KubeClient
-from lading.api.events import EVENTS, Event, ObjectReference
-from lading.loop import event_series, recorder, tasks
+from lading.api.core import EVENTS, Event, ObjectReference
+from lading.loop import recorder, tasks
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from tests.loop.faults import Link
@@ -63,7 +63,7 @@ async def test_an_event_says_what_happened_to_which_object(
     async with tasks.started(subject.run()):
         subject.record(
             POOL,
-            severity=event_series.Severity.WARNING,
+            severity=recorder.Severity.WARNING,
             reason=Happening.PULL_FAILED,
             action="Pull",
             note="quay.io/a: no such image",
@@ -168,21 +168,21 @@ async def test_a_long_note_is_cut_within_the_limit(
         record(subject, "ü" * 2000 + " and the cause")
         await settle()
     [event] = await events(kube)
-    assert len(event.note.encode()) <= event_series.NOTE_BYTES_MAX
+    assert len(event.note.encode()) <= recorder.NOTE_BYTES_MAX
     assert event.note.endswith("and the cause")
 
 
 async def test_an_unexpected_error_costs_its_event_and_not_the_process(
     subject: EventRecorder, kube: KubeClient, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    body = event_series.event_body
+    body = recorder.event_body
 
-    def broken(record: event_series.EventRecord, *arguments: Any, **options: Any) -> Any:
+    def broken(record: recorder.EventRecord, *arguments: Any, **options: Any) -> Any:
         if record.note == "a bug":
             raise ValueError("a bug of ours")
         return body(record, *arguments, **options)
 
-    monkeypatch.setattr(event_series, "event_body", broken)
+    monkeypatch.setattr(recorder, "event_body", broken)
     async with tasks.started(subject.run()):
         with capture_logs() as logs:
             record(subject, "a bug")

@@ -24,8 +24,8 @@ REASONS = (
     *("Result", "HoldingWay"),
 )
 """How the enumerations are called that users read in statuses, events, metrics and tables."""
-OF_OTHERS = ("lading.servers.", "lading.api.", "lading.adapters.", "lading.ports.")
-PLAYS_KUBERNETES = ("standalone/node.py", "standalone/workloads")
+OF_OTHERS = ("lading.embedded.", "lading.api.", "lading.adapters.", "lading.ports.")
+PLAYS_KUBERNETES = ("embedded/node.py", "embedded/workloads")
 """Kubernetes' own words, which its documentation explains."""
 INTERNAL = {"lading.boot_images.ignition.findings.RejectionReason"}  # users read its sentences only
 
@@ -56,7 +56,7 @@ def test_a_generated_page_is_fresh() -> None:
 def documented() -> set[str]:
     """The names in the tables of docs/metrics.md."""
     text = (REPOSITORY / metric_tables.PAGE).read_text(encoding="utf-8")
-    return set(re.findall(r"^\| `(lading_\w+)` \|", text, flags=re.MULTILINE))
+    return set(re.findall(r"^\| `(lading_\w+)[^`]*` \|", text, flags=re.MULTILINE))
 
 
 def served() -> set[str]:
@@ -174,7 +174,7 @@ def test_no_reason_and_no_condition_is_a_literal() -> None:
         'reason = a if b else "Broken"',
         'TYPE = "Broken"\n_condition(TYPE, True, R.X, "a sentence")',
         'self._event(one, "Broken", "a sentence", Severity.NORMAL)',
-        'RecordNodeEvent(set_name=n, reason="Broken", because=b)',
+        'RecordEvent(reason="Broken", because=b)',
         'recorder.record(one, reason="Broken", action="Do", note="a sentence")',
     ],
 )

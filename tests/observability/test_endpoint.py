@@ -6,7 +6,7 @@ import aiohttp
 import prometheus_client
 import pytest
 
-from lading.observability import endpoint, requests
+from lading.observability import endpoint
 from lading.observability.metrics import Metrics
 from lading.ports import kube
 from lading.ports.http import Request, Response
@@ -135,7 +135,7 @@ async def test_requests_are_counted_by_method_and_code_also_when_there_is_no_ans
             raise kube.Unavailable("connection reset")
         return Response(status=404)
 
-    measured = requests.measured(exchange, metrics)
+    measured = metrics.measured(exchange)
     assert (await measured(Request(method="GET", path="/x"))).status == 404
     with pytest.raises(kube.Unavailable):
         await measured(Request(method="PATCH", path="/lost"))

@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from lading.observability import logs
-from lading.observability.log_format import LogFormat
+from lading.observability.logs import LogFormat
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage.memory import MemoryStorage
 from lading.installation import apply as installation
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
-from lading.standalone.api_server import Authorized
 from lading.wiring.features import DEFINITIONS
 
 

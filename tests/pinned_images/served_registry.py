@@ -8,11 +8,11 @@ import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
+from lading.embedded import sample_images
+from lading.embedded.registry import server as registry_server
 from lading.kernel import references
 from lading.kernel.references import Reference
 from lading.ports.registry import Registry
-from lading.servers.registry import server as registry_server
-from lading.standalone import sample_images
 from lading.wiring.host import machine_platform
 
 

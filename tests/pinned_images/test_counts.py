@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
-from lading.api.events import EVENTS
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODE
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel import conditions
 from lading.kernel.objects import Resource
+from lading.kernel.pacing import Pacing
 from lading.loop import tasks
 from lading.pinned_images import claims
-from lading.pinned_images.cluster.types import FleetSettings
 from lading.pinned_images.reasons import ConditionType
 from lading.ports.kube import PatchType, Selection
 from tests.pinned_images import whole_clusters
@@ -143,19 +142,6 @@ async def use_definition_of_another(cluster: WholeCluster) -> None:
     )
 
 
-async def test_what_happens_to_sets_is_an_event(cluster: WholeCluster) -> None:
-    await cluster.make_set("s", image("a"))
-    await until_ready(cluster, "s")
-
-    async def is_recorded() -> bool:
-        found = (await cluster.kube.page(EVENTS, Selection(namespace="default"))).items
-        return ("PinnedImageSet", "s", "Ready", "Ready on 1 of 1 nodes") in {
-            (one.regarding.kind, one.regarding.name, one.reason, one.note) for one in found
-        }
-
-    await cluster.until(is_recorded, "an event says that the set is Ready")
-
-
 async def test_a_rollout_costs_a_set_two_writes_and_a_pool_three(tmp_path: Path) -> None:
     async with whole_clusters.opened(tmp_path, {NODE: Runtime()}, settings=()) as cluster:
         await cluster.make_set("before", image("a"))
@@ -164,7 +150,7 @@ async def test_a_rollout_costs_a_set_two_writes_and_a_pool_three(tmp_path: Path)
         async with tasks.started(sets.watch("s")), tasks.started(pools.watch("worker")):
             await cluster.make_set("s", image("b"))
             await until_ready(cluster, "s")
-            await CLOCK.sleep(2 * FleetSettings().entry_debounce_seconds)
+            await CLOCK.sleep(2 * 2 * Pacing().debounce_seconds)
     assert len(sets.revisions) <= 1 + 2, "made; in progress, ready"
     assert len(pools.revisions) <= 1 + 3, "before; entered, in progress, updated"
 

@@ -11,10 +11,10 @@ from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNodeStatus,
 )
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
-from lading.pinned_images.node import report
+from lading.embedded import node as nodes
+from lading.embedded.node import NodeDescription
 from lading.pinned_images.node.types import STATUS_BURST_MAX, PinSettings
-from lading.standalone import node as nodes
-from lading.standalone.node import NodeDescription
+from lading.pinned_images.reasons import ConditionType
 from tests.pinned_images import whole_clusters
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.whole_nodes import Runtime
@@ -49,19 +49,6 @@ class Overheard:
         claims = any(one.current_generation for one in status.pinned_image_sets)
         if claims and not self._images <= self._cluster.pinned(NODE):
             self.lies.append(status)
-
-
-async def test_a_set_that_is_deleted_and_made_again_at_once_is_held_anew(
-    cluster: WholeCluster,
-) -> None:
-    await cluster.make_set("s", image("old"))
-    await cluster.until_held("s")
-    overheard = Overheard(cluster, image("new"))
-    await cluster.delete_set("s")
-    await cluster.make_set("s", image("new"))
-    await cluster.until_pinned(NODE, image("new"))
-    await cluster.until_held("s")
-    assert overheard.lies == []
 
 
 async def test_a_machine_config_node_that_is_deleted_by_hand_comes_back_and_is_true(
@@ -154,32 +141,6 @@ async def test_a_set_that_is_edited_while_it_is_pulled_ends_with_the_last_edit(
     assert cluster.pinned(NODE) == set(last)
 
 
-@pytest.mark.parametrize(
-    "selector",
-    [None, {}, {"matchLabels": {}}, {"matchExpressions": []}],
-    ids=["absent", "empty", "no labels", "no expressions"],
-)
-async def test_a_pool_that_selects_no_node_in_particular_has_none(
-    cluster: WholeCluster, selector: dict[str, object] | None
-) -> None:
-    await cluster.make_pool("empty", **({} if selector is None else {"nodeSelector": selector}))
-    await cluster.make_set("everywhere", image("a"))
-    await cluster.make_set("nowhere", image("b"), role="empty")
-    await cluster.until_held("everywhere")
-    await cluster.until_set_says("nowhere", "The pools that have this set have no node: empty")
-    assert cluster.pinned(NODE) == {image("a")}
-
-
-async def test_pools_that_overlap_give_a_node_the_sets_of_both(cluster: WholeCluster) -> None:
-    for name in ("first", "second"):
-        expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [NODE]}
-        await cluster.make_pool(name, nodeSelector={"matchExpressions": [expression]})
-        await cluster.make_set(name, image(name), image("shared"), role=name)
-    await cluster.until_pinned(NODE, image("first"), image("second"), image("shared"))
-    await cluster.kube.delete(MACHINE_CONFIG_POOLS, "first")
-    await cluster.until_pinned(NODE, image("second"), image("shared"))
-
-
 async def test_an_api_server_that_is_away_holds_up_neither_pull_nor_pin(
     cluster: WholeCluster,
 ) -> None:
@@ -202,10 +163,12 @@ async def test_pins_that_cannot_be_written_are_reported_with_the_cause_and_writt
     runtime = cluster.runtimes[NODE]
     runtime.pins_fault = OSError(30, "Read-only file system", "/var/lib/lading")
     await cluster.make_set("s", image("a"))
-    await cluster.until_condition(NODE, report.DEGRADED, "PinningFailed", "Read-only file system")
+    await cluster.until_condition(
+        NODE, ConditionType.SETS_DEGRADED, "PinningFailed", "Read-only file system"
+    )
     runtime.pins_fault = None
     await cluster.until_held("s")
-    await cluster.until_condition(NODE, report.DEGRADED, "AsExpected", "No errors")
+    await cluster.until_condition(NODE, ConditionType.SETS_DEGRADED, "AsExpected", "No errors")
 
 
 async def test_a_runtime_that_is_away_is_waited_for_and_no_claim_is_lost(

@@ -14,8 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
-from lading.api.core import NODES
-from lading.api.events import EVENTS
+from lading.api.core import EVENTS, NODES
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_node import (
     MACHINE_CONFIG_NODES,
@@ -25,23 +24,22 @@ from lading.api.machineconfiguration.machine_config_node import (
 )
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.embedded import node as nodes
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage.memory import MemoryStorage
+from lading.embedded.node import NodeDescription
 from lading.installation import apply as installation
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition
+from lading.kernel.pacing import Pacing
 from lading.loop.feature import Runnable
 from lading.observability.metrics import Metrics
-from lading.pinned_images.cluster.types import FleetSettings
 from lading.pinned_images.node.types import PinSettings
-from lading.pools.types import PoolSettings
 from lading.ports import kube
-from lading.ports.http import Exchange, Request, Response
+from lading.ports.http import HttpTransport, Request, Response
 from lading.ports.kube import Selection
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
-from lading.standalone import node as nodes
-from lading.standalone.api_server import Authorized
-from lading.standalone.node import NodeDescription
 from lading.wiring import agent, controller
 from lading.wiring.features import DEFINITIONS
 from lading.wiring.gates import parse_gates
@@ -51,11 +49,8 @@ from tests.pinned_images.node.whole_nodes import Registry, Runtime
 WAIT_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.02
 ROUND = timedelta(seconds=0.5)
-QUICK = (
-    FleetSettings(count_debounce_seconds=0.1, entry_debounce_seconds=0.3),
-    PoolSettings(facts_debounce_seconds=0.05),
-)
-"""For clusters where no one counts the writes."""
+QUICK = (Pacing(debounce_seconds=0.1),)
+"""For clusters whose writes are not counted."""
 CLOCK = SystemClock()
 CHANCE = random.Random(1)
 
@@ -64,7 +59,7 @@ CHANCE = random.Random(1)
 class Line:
     """The agents' way to the API server: it can be cut, and what they say can be overheard."""
 
-    server: Exchange
+    server: HttpTransport
     is_cut: bool = False
     on_status: Callable[[MachineConfigNodeStatus], None] = lambda status: None
 

@@ -13,12 +13,12 @@ from lading.adapters.clock import VirtualClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.kernel.objects import Key
+from lading.kernel.pacing import Pacing
 from lading.loop.controller import Controller
 from lading.loop.informer import Informer
 from lading.loop.pool_contributions import PoolContributions
 from lading.observability.metrics import Metrics
 from lading.pools.controller import PoolStatusReconciler, PoolStatusWriter, watch
-from lading.pools.types import PoolSettings
 from tests.pinned_images.cluster.build import recorder
 from tests.pinned_images.installed_api import api
 from tests.pools.build import POOL, Contributor, facts
@@ -40,7 +40,7 @@ class Writer:
             kube=api,
             clock=self.clock,
             recorder=recorder(api, self.clock),
-            settings=PoolSettings(),
+            pacing=Pacing(),
         )
         self.controller = Controller(
             name="pools",
@@ -49,7 +49,7 @@ class Writer:
             rng=random.Random(1),
             metrics=Metrics(CollectorRegistry()),
         )
-        watch(self.controller, self.pools, self.contributions, PoolSettings())
+        watch(self.controller, self.pools, self.contributions, Pacing().debounce_seconds)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

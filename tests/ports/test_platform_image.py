@@ -2,14 +2,14 @@
 
 import pytest
 
+from lading.embedded import sample_images
+from lading.embedded.sample_images import SampleImage
 from lading.kernel import manifests, platforms, references
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
 from lading.kernel.values import replace
 from lading.ports import platform_image
 from lading.ports.registry import MalformedAnswer, NoMatchingPlatform
-from lading.standalone import sample_images
-from lading.standalone.sample_images import SampleImage
 from tests.runtime_images.conftest import Stand, stand
 
 __all__ = ["stand"]

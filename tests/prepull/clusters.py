@@ -17,24 +17,22 @@ from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
-from lading.api.apps import DAEMON_SETS, DaemonSet
-from lading.api.core import NAMESPACES, NODES, PODS, Pod
+from lading.api.core import DAEMON_SETS, NAMESPACES, NODES, PODS, DaemonSet, Pod
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, Image
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage.memory import MemoryStorage
 from lading.installation import apply as installation
 from lading.kernel.objects import Resource
 from lading.kernel.values import replace
 from lading.observability.metrics import Metrics
 from lading.ports import kube
-from lading.ports.http import Exchange, Request, Response
+from lading.ports.http import HttpTransport, Request, Response
 from lading.ports.kube import Selection
 from lading.prepull import holder
 from lading.prepull.feature import FEATURE
-from lading.prepull.periods import PrePullPeriods
-from lading.prepull.types import DefaultImage, PrePullSettings
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
-from lading.standalone.api_server import Authorized
+from lading.prepull.types import DefaultImage, PrePullPeriods, PrePullSettings
 from lading.wiring import controller
 from lading.wiring.features import definitions_of
 from lading.wiring.gates import parse_gates
@@ -52,7 +50,7 @@ REST_SECONDS = 1.0
 class Line:
     """The controller's way to the API server: what is written is kept, and it can be cut."""
 
-    server: Exchange
+    server: HttpTransport
     written: list[tuple[str, str]] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
     writes_left: int | None = None

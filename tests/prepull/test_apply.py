@@ -5,27 +5,25 @@ from typing import Any
 
 import pytest
 
-from lading.api.apps import DAEMON_SETS
-from lading.api.core import PODS, Pod
+from lading.api.core import DAEMON_SETS, PODS, Pod
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, ImageStatus
 from lading.kernel.objects import Key
+from lading.loop.pipeline import PreconditionFailed
 from lading.ports import kube
 from lading.prepull import apply, holder
-from lading.prepull.report import WriteImageStatus
-from lading.prepull.types import (
-    FIELD_MANAGER,
+from lading.prepull.actions import (
     Action,
     CreateDaemonSet,
     CreateImage,
     CreateSetting,
-    DefaultImage,
     DeleteDaemonSet,
     DeleteImage,
     DeletePod,
-    PrePullSettings,
     RemoveGate,
     ReplaceDaemonSet,
+    WriteImageStatus,
 )
+from lading.prepull.types import FIELD_MANAGER, DefaultImage, PrePullSettings
 from tests.conformance.kube.api import resource
 from tests.prepull.clusters import PrePullCluster, opened
 from tests.prepull.worlds import HOLD_IMAGE, NAMESPACE, A, B, template_urls
@@ -150,6 +148,7 @@ async def managers(cluster: PrePullCluster, kind: Any, name: str) -> set[str]:
 async def test_what_another_process_made_first_stands(cluster: PrePullCluster) -> None:
     await cluster.create(SETTINGS, SETTING_NAME, value="false")
     create = CreateSetting(namespace=NAMESPACE, value="true", because="")
-    assert await apply.apply(create, cluster.kube) is None
+    with pytest.raises(PreconditionFailed):
+        await apply.apply(create, cluster.kube)
     found = await cluster.kube.get(SETTINGS, SETTING_NAME, namespace=NAMESPACE)
     assert found.value == "false"

@@ -6,18 +6,22 @@ from datetime import timedelta
 
 import pytest
 
-from lading.api.apps import DAEMON_SETS
-from lading.api.core import NAMESPACES, PODS
-from lading.api.events import EVENTS
+from lading.api.core import DAEMON_SETS, EVENTS, NAMESPACES, PODS
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS
 from lading.kernel import conditions
 from lading.ports import kube
 from lading.ports.kube import PatchType, Selection
 from lading.prepull import holder
-from lading.prepull.periods import PrePullPeriods
 from lading.prepull.rules import DEPLOYED, PRE_PULL_ENABLED, listed_name
-from lading.prepull.types import DefaultImage, Wave
-from tests.prepull.clusters import CLOCK, REST_SECONDS, PrePullCluster, opened, playing, running
+from lading.prepull.types import DefaultImage, PrePullPeriods, Wave
+from tests.prepull.clusters import (
+    CLOCK,
+    REST_SECONDS,
+    PrePullCluster,
+    opened,
+    playing,
+    running,
+)
 from tests.prepull.worlds import NAMESPACE, A, B, C, template_urls
 
 
@@ -51,31 +55,6 @@ async def test_a_fresh_install_holds_the_listed_images(cluster: PrePullCluster) 
         holder.container_name(A),
         holder.container_name(B),
     }
-
-
-async def test_an_upgrade_leaves_no_gap_and_deletes_the_old_images_last(
-    cluster: PrePullCluster,
-) -> None:
-    await cluster.make_node("node-a")
-    async with playing(cluster):
-        async with running(cluster, ("share-manager", A)):
-            await cluster.until_state("deployed")
-        async with running(cluster, ("share-manager", B)):
-
-            async def is_done() -> bool:
-                held = {
-                    status.name
-                    for pod in await cluster.pods()
-                    for status in pod.status.container_statuses
-                    if status.ready
-                }
-                assert held & {holder.container_name(A), holder.container_name(B)}
-                found = await cluster.images()
-                return set(found) == {name_of("share-manager", B)} and all(
-                    one.status.state == "deployed" for one in found.values()
-                )
-
-            await cluster.until(is_done, "the upgrade is done")
 
 
 async def test_an_image_in_another_namespace_is_not_served(cluster: PrePullCluster) -> None:
@@ -147,22 +126,6 @@ async def test_any_reference_that_a_kubelet_takes_is_accepted(
     cluster: PrePullCluster, url: str
 ) -> None:
     await cluster.make_image("good", url)
-
-
-async def test_where_the_setting_is_refused_the_option_decides_and_the_status_says_so(
-    cluster: PrePullCluster,
-) -> None:
-    await cluster.make_node("node-a")
-    cluster.line.refused = "/settings"
-    async with playing(cluster), running(cluster, ("share-manager", A)):
-        await cluster.until_state("deployed")
-
-        async def is_reported() -> bool:
-            (one,) = (await cluster.images()).values()
-            found = conditions.find(one.status.conditions, PRE_PULL_ENABLED)
-            return found is not None and found.reason == "SettingRefused"
-
-        await cluster.until(is_reported, "the status says that the option decides")
 
 
 async def test_a_setting_that_was_refused_is_tried_again_later(cluster: PrePullCluster) -> None:
@@ -327,30 +290,6 @@ async def test_a_hand_edit_and_a_deletion_are_repaired(cluster: PrePullCluster) 
         await cluster.until_state("deployed")
 
 
-async def test_a_foreign_daemon_set_is_left_alone_and_reported(cluster: PrePullCluster) -> None:
-    await cluster.make_node("node-a")
-    labels = {"app": "foreign"}
-    spec = {
-        "selector": {"matchLabels": labels},
-        "template": {
-            "metadata": {"labels": labels},
-            "spec": {"containers": [{"name": "c", "image": "x"}]},
-        },
-    }
-    before = await cluster.create(DAEMON_SETS, holder.NAME, spec=spec)
-    async with running(cluster, ("share-manager", A)):
-
-        async def is_reported() -> bool:
-            found = (await cluster.images()).values()
-            reasons = [conditions.find(one.status.conditions, DEPLOYED) for one in found]
-            return [one.reason for one in reasons if one] == ["ForeignDaemonSet"]
-
-        await cluster.until(is_reported, "the Image names the foreign DaemonSet")
-    after = await cluster.daemon_set()
-    assert after is not None
-    assert after.metadata.resource_version == before.metadata.resource_version
-
-
 async def test_at_rest_nothing_is_written(cluster: PrePullCluster) -> None:
     await cluster.make_node("node-a")
     async with playing(cluster), running(cluster, ("share-manager", A)):
@@ -512,13 +451,3 @@ async def test_cut_off_after_any_write_it_ends_the_same_and_leaves_no_gap(
     made = await cluster.daemon_set()
     assert made is not None
     assert set(template_urls(made.spec)) == {B, C}
-
-
-async def test_the_gate_off_acts_as_the_setting_false(cluster: PrePullCluster) -> None:
-    await cluster.make_node("node-a")
-    async with playing(cluster):
-        async with running(cluster, ("share-manager", A)):
-            await cluster.until_state("deployed")
-        async with running(cluster, ("share-manager", A), gates="PrePull=false"):
-            await cluster.until_state("unknown")
-            assert await cluster.daemon_set() is None

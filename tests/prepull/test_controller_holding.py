@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lading.api.apps import DAEMON_SETS, DaemonSet
-from lading.api.core import SECRETS, Secret
+from lading.api.core import DAEMON_SETS, SECRETS, DaemonSet, Secret
 from lading.kernel import conditions
 from lading.kernel.values import replace
 from lading.ports import kube
@@ -123,7 +122,7 @@ async def test_an_old_node_that_comes_changes_the_way_without_a_gap_and_one_that
     await cluster.set_versions("node-a", **NEW)
     await cluster.make_image("a", A)
     periods = replace(
-        PERIODS, holding_settle=timedelta(seconds=3), status_interval=timedelta(seconds=0.1)
+        PERIODS, holding_settle=timedelta(seconds=2), status_interval=timedelta(seconds=0.1)
     )
     async with playing(cluster) as nodes, running(cluster, periods=periods):
         await cluster.until_state("deployed")

@@ -13,29 +13,28 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
-from lading.api.apps import DAEMON_SETS
-from lading.api.core import NODES, PODS, Pod
+from lading.api.core import DAEMON_SETS, NODES, PODS, Pod
 from lading.api.longhorn import IMAGES, SETTINGS, Image
 from lading.kernel.objects import Key
 from lading.kernel.values import replace
 from lading.loop.controller import Controller
 from lading.loop.feature import Runnable
 from lading.loop.informer import Informer
+from lading.loop.own_facts import WriteLog
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.ports import kube
 from lading.prepull import controller as prepull
 from lading.prepull import holder
 from lading.prepull.fleet import HolderFleet
-from lading.prepull.image_controller import ImageReconciler
 from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.metrics import PrePullMetrics
+from lading.prepull.observe import PrePullCaches, PrePullFacts
 from lading.prepull.types import PrePullSettings
 from tests.prepull.worlds import (
     HOLD_IMAGE,
     NAMESPACE,
     daemon_set,
-    expected,
     image,
     node,
     pod,
@@ -55,7 +54,7 @@ class CountingKube:
     """Keeps what is written, shows it in the caches, and serves nothing else."""
 
     clock: VirtualClock
-    caches: prepull.PrePullCaches
+    caches: PrePullCaches
     statuses: list[tuple[str, datetime]] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     revision: Any = field(default_factory=lambda: itertools.count(1000))
@@ -106,15 +105,14 @@ TEMPLATE: str = BODY["metadata"]["annotations"][holder.TEMPLATE_ANNOTATION]
 @dataclass
 class Fleet:
     kube: CountingKube
-    caches: prepull.PrePullCaches
+    caches: PrePullCaches
     clock: VirtualClock
-    lists: NodeImageLists
 
 
 @contextlib.asynccontextmanager
 async def at_work() -> AsyncIterator[Fleet]:
     clock, rng, metrics = VirtualClock(), random.Random(1), Metrics(CollectorRegistry())
-    caches = prepull.PrePullCaches(
+    caches = PrePullCaches(
         images=Informer(IMAGES),
         settings=Informer(SETTINGS),
         daemon_sets=Informer(DAEMON_SETS),
@@ -139,6 +137,7 @@ async def at_work() -> AsyncIterator[Fleet]:
     fleet = HolderFleet(
         node_cache=caches.nodes,
         pod_cache=caches.pods,
+        daemon_set_cache=caches.daemon_sets,
         image_lists=lists,
         settings=SETTINGS_OF_TEST,
         clock=clock,
@@ -146,7 +145,8 @@ async def at_work() -> AsyncIterator[Fleet]:
     recorder = EventRecorder(
         kube=api, clock=clock, rng=rng, metrics=metrics, controller="test", instance="test"
     )
-    daemon = prepull.HolderReconciler(
+    writes = WriteLog(clock)
+    facts = PrePullFacts(
         kube=api,
         clock=clock,
         caches=caches,
@@ -155,18 +155,27 @@ async def at_work() -> AsyncIterator[Fleet]:
         settings=SETTINGS_OF_TEST,
         namespace=NAMESPACE,
         gate_is_on=True,
+        writes=writes,
+    )
+    daemon = prepull.HolderReconciler(
+        kube=api,
+        clock=clock,
+        facts=facts,
+        writes=writes,
+        fleet=fleet,
+        image_lists=lists,
+        settings=SETTINGS_OF_TEST,
         recorder=recorder,
         metrics=PrePullMetrics(metrics.registry, images=caches.images, roll_out=fleet.roll_out),
-        facts_changed=lambda: controllers[prepull.STATUS].wake(*caches.images.known_keys()),
     )
-    statuses = ImageReconciler(
+    statuses = prepull.ImageReconciler(
         caches=caches,
+        facts=facts,
         fleet=fleet,
-        daemon_set=daemon,
         kube=api,
         clock=clock,
         recorder=recorder,
-        periods=SETTINGS_OF_TEST.periods,
+        settings=SETTINGS_OF_TEST,
     )
     controllers = {
         name: Controller(name=name, reconcile=reconcile, clock=clock, rng=rng, metrics=metrics)
@@ -179,7 +188,7 @@ async def at_work() -> AsyncIterator[Fleet]:
     parts: tuple[Runnable, ...] = (fleet, *controllers.values())
     works = [asyncio.create_task(part.run()) for part in parts]
     try:
-        yield Fleet(api, caches, clock, lists)
+        yield Fleet(api, caches, clock)
     finally:
         for work in works:
             work.cancel()
@@ -223,37 +232,38 @@ async def test_at_rest_1000_nodes_cost_no_write() -> None:
         assert (fleet.kube.statuses, fleet.kube.others) == ([], [])
 
 
-async def test_the_lists_of_kubelets_are_wanted_when_an_agent_is_missed_for_five_minutes() -> None:
-    async with at_work() as fleet:
-        await fleet.clock.advance(290)
-        assert not fleet.lists.is_wanted
-        await fleet.clock.advance(30)
-        assert fleet.lists.is_wanted
-
-
 async def test_a_node_pulls_from_the_moment_its_gate_is_removed() -> None:
     """The cache shows the pod without its gate only later; no place is given twice meanwhile."""
     clock, metrics = VirtualClock(), Metrics(CollectorRegistry())
-    node_cache, pod_cache = Informer(NODES), Informer(PODS)
+    node_cache, pod_cache, daemon_sets = Informer(NODES), Informer(PODS), Informer(DAEMON_SETS)
     lists = NodeImageLists(
         kube=NO_KUBE, clock=clock, rng=random.Random(1), metrics=metrics, delay=timedelta(0)
     )
     fleet = HolderFleet(
         node_cache=node_cache,
         pod_cache=pod_cache,
+        daemon_set_cache=daemon_sets,
         image_lists=lists,
         settings=SETTINGS_OF_TEST,
         clock=clock,
     )
-    fleet.expect(expected())
+    daemon_sets.put(daemon_set(BODY))
     node_cache.put(node())
-    gated = pod(gated=True, metadata={"resourceVersion": "1"})
+    gated = pod(gated=True, template=TEMPLATE, metadata={"resourceVersion": "1"})
     pod_cache.put(gated)
     await fleet.recount()
     assert (len(fleet.roll_out().gated), fleet.roll_out().pulling_count) == (1, 0)
-    fleet.release(gated.metadata.uid, "node-a")
+    fleet.gate_removed(gated.metadata.uid, "node-a")
     await fleet.recount()
     assert (len(fleet.roll_out().gated), fleet.roll_out().pulling_count) == (0, 1)
-    pod_cache.put(pod("pod-a", running(), ready=True, metadata={"resourceVersion": "2"}))
+    pod_cache.put(
+        pod(
+            "pod-a",
+            *map(running, URLS),
+            ready=True,
+            template=TEMPLATE,
+            metadata={"resourceVersion": "2"},
+        )
+    )
     await fleet.recount()
     assert fleet.roll_out().pulling_count == 0

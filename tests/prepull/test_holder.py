@@ -12,10 +12,10 @@ import yaml
 
 from lading.kernel.values import replace
 from lading.prepull import holder
-from lading.prepull.hold_key import HoldKey
 from lading.prepull.holding import HoldingWay
 from lading.prepull.types import (
     HOLD_PROGRAM,
+    HoldKey,
     ObservedPrePull,
     PrePullSettings,
     Toleration,

@@ -11,7 +11,7 @@ from lading.kernel.values import replace
 from lading.prepull import holder, nodes
 from lading.prepull.nodes import ExpectedDaemonSet
 from lading.prepull.presence import ImageList
-from lading.prepull.types import Fault, ImageReason, NodeRecord, PrePullSettings
+from lading.prepull.types import ImageReason, NodeRecord, PrePullSettings
 from tests.prepull.worlds import HOLD_IMAGE, NOW, A, B, expected, node, pod, running, waiting
 
 NAME_A, NAME_B = holder.container_name(A), holder.container_name(B)
@@ -140,38 +140,6 @@ def test_a_registry_that_is_away_is_a_fault_after_five_minutes() -> None:
     assert fault.since == NOW
     assert not nodes.is_fault(fault, later, timedelta(minutes=5))
     assert nodes.is_fault(fault, NOW + timedelta(minutes=5), timedelta(minutes=5))
-
-
-def test_a_quota_is_a_fault_of_nodes_that_lack_a_pod_for_half_a_minute() -> None:
-    quota = Fault(why=ImageReason.QUOTA, message="exceeded quota")
-    wanted = expected(A, creation_failure=quota)
-    before = record(wanted=wanted)
-    assert before.faults == {}
-    found = record(wanted=wanted, previous=before, now=NOW + timedelta(seconds=30))
-    assert found.faults == {NAME_A: quota}
-
-
-def test_in_an_upgrade_a_quota_is_a_fault_of_what_no_old_pod_holds() -> None:
-    quota = Fault(why=ImageReason.QUOTA, message="exceeded quota")
-    wanted = expected(A, B, template="t2", creation_failure=quota)
-    old = pod("a", running(A), ready=True, template="t1")
-    before = record(old, wanted=wanted)
-    found = record(old, wanted=wanted, previous=before, now=NOW + timedelta(seconds=30))
-    assert found.held == {NAME_A}
-    assert found.faults == {NAME_B: quota}
-
-
-def test_a_pull_secret_that_is_missing_is_named_with_the_fix() -> None:
-    wanted = expected(A, missing_secrets=("regcred",))
-    refused = record(pod("a", waiting(A, "ErrImagePull", "x: 401 Unauthorized")), wanted=wanted)
-    fault = refused.faults[NAME_A]
-    assert fault.why is ImageReason.UNAUTHORIZED
-    assert fault.message == (
-        "x: 401 Unauthorized The kubelet did not find the Secret regcred of --prepull-pull-secret "
-        "in the controller's namespace. Create it, or correct the option."
-    )
-    absent = record(pod("a", waiting(A, "ErrImagePull", "x: not found")), wanted=wanted)
-    assert "Secret" not in absent.faults[NAME_A].message
 
 
 def test_a_lost_image_is_not_held_and_names_its_pod() -> None:

@@ -7,25 +7,32 @@ from typing import Any
 import msgspec
 import pytest
 
+from lading.api.core import DaemonSet
+from lading.kernel.planning import LastWrite
 from lading.kernel.values import replace
 from lading.prepull import holder, plan, rules
-from lading.prepull.types import (
-    LIST_LABEL,
+from lading.prepull.actions import (
     CreateDaemonSet,
-    CreateHoldKey,
     CreateImage,
     CreateSetting,
-    DefaultImage,
     DeleteDaemonSet,
     DeleteImage,
     DeletePod,
+    EnsureHoldKey,
+    RemoveGate,
+    ReplaceDaemonSet,
+    WatchImageLists,
+)
+from lading.prepull.types import (
+    LIST_LABEL,
+    SETTING_WRITE,
+    VOLUMES_WRITE,
+    DefaultImage,
     GatedPod,
     LostImages,
     ObservedPrePull,
-    PodDeletion,
+    PodDeletions,
     PrePullSettings,
-    RemoveGate,
-    ReplaceDaemonSet,
     RollOut,
     Wave,
 )
@@ -59,7 +66,13 @@ def settled(seen: ObservedPrePull, settings: PrePullSettings = SETTINGS) -> Obse
     (action,) = plan.plan(seen, settings, NOW).actions
     assert isinstance(action, CreateDaemonSet)
     found = daemon_set(action.body)
-    return replace(seen, daemon_set=found, answered_spec=found.spec)
+    return replace(seen, daemon_set=found, writes=accepted(found))
+
+
+def accepted(found: DaemonSet) -> dict[str, LastWrite]:
+    """The log of this process after it wrote the DaemonSet."""
+    name = plan.write_name({"spec": found.spec})
+    return {name: LastWrite(body={}, at=NOW, answer=found)}
 
 
 def actions(seen: ObservedPrePull, settings: PrePullSettings = SETTINGS) -> list[Any]:
@@ -105,7 +118,7 @@ def test_old_images_of_the_list_are_deleted_after_the_daemon_set_has_changed() -
     assert isinstance(replaced, ReplaceDaemonSet)
     assert template_urls(replaced.body["spec"]) == [B]
     found = daemon_set(replaced.body)
-    (deleted,) = actions(replace(both, daemon_set=found, answered_spec=found.spec), settings)
+    (deleted,) = actions(replace(both, daemon_set=found, writes=accepted(found)), settings)
     assert isinstance(deleted, DeleteImage)
     assert deleted.key.name == rules.listed_name(old)
 
@@ -141,7 +154,8 @@ def test_an_invalid_value_after_the_gate_was_off_leaves_the_decision_to_the_opti
 
 
 def test_a_refused_setting_leaves_the_decision_to_the_option() -> None:
-    seen = observed(setting=None, setting_refusal="not known")
+    refused = LastWrite(body=None, at=NOW, refusal="not known")
+    seen = observed(setting=None, writes={SETTING_WRITE: refused})
     assert [type(one) for one in actions(seen)] == [CreateDaemonSet]
     assert actions(seen, PrePullSettings(default_value=False)) == []
 
@@ -150,7 +164,11 @@ def test_a_foreign_daemon_set_is_left_alone() -> None:
     seen = settled(observed())
     assert seen.daemon_set is not None
     foreign = daemon_set({"metadata": {"name": holder.NAME}, "spec": {}})
-    assert actions(replace(seen, daemon_set=foreign)) == []
+    left = replace(seen, daemon_set=foreign)
+    assert actions(left) == []
+    problem = plan.problem(left, SETTINGS, NOW)
+    assert problem is not None
+    assert problem.why == "ForeignDaemonSet"
 
 
 @pytest.mark.parametrize(
@@ -184,12 +202,12 @@ def test_what_a_webhook_adds_is_no_reason_to_write() -> None:
     sidecar = {"name": "sidecar", "image": "x"}
     spec = {**seen.daemon_set.spec, "template": {"spec": {"containers": [sidecar]}}}
     shown = daemon_set({"metadata": {}}, spec=spec, **_metadata(seen))
-    added = replace(seen, daemon_set=shown, answered_spec=spec)
+    added = replace(seen, daemon_set=shown, writes=accepted(shown))
     assert actions(added) == []
 
 
 def test_a_restarted_controller_writes_the_daemon_set_once() -> None:
-    seen = replace(settled(observed()), answered_spec=None)
+    seen = replace(settled(observed()), writes={})
     assert [type(one) for one in actions(seen)] == [ReplaceDaemonSet]
 
 
@@ -298,7 +316,8 @@ def test_a_pod_with_a_lost_image_is_deleted_with_back_off() -> None:
     seen = replace(settled(observed()), roll_out=RollOut(node_count=1, lost=(lost,)))
     (found,) = actions(seen)
     assert isinstance(found, DeletePod)
-    waits = replace(seen, deletions={"node-a": PodDeletion(count=2, last_at=NOW)})
+    before = {"node-a": PodDeletions(count=2, last_at=NOW)}
+    waits = replace(seen, roll_out=replace(seen.roll_out, deletions=before))
     later = plan.plan(waits, SETTINGS, NOW)
     assert (later.actions, later.recheck_at) == ((), NOW + timedelta(seconds=30))
 
@@ -310,7 +329,7 @@ def test_the_key_is_created_before_a_daemon_set_that_needs_it() -> None:
     seen = observed(roll_out=OLD_NODE)
     made = plan.plan(seen, SETTINGS, NOW)
     (create,) = made.actions
-    assert isinstance(create, CreateHoldKey)
+    assert isinstance(create, EnsureHoldKey)
     assert made.recheck_at == NOW, "no cache shows the Secret"
     (written,) = actions(replace(seen, key=KEY))
     assert isinstance(written, CreateDaemonSet)
@@ -324,12 +343,46 @@ def test_image_volumes_need_no_key() -> None:
 
 
 def test_without_the_key_nothing_is_written_and_the_reason_says_so() -> None:
-    seen = observed(roll_out=OLD_NODE, key_unreadable="secrets is forbidden")
-    assert actions(seen) == []
-    problem = plan.daemon_set_problem(None, HOLD_IMAGE, "", seen.key_unreadable, NAMESPACE)
+    seen = observed(roll_out=OLD_NODE, key_problem="secrets is forbidden")
+    found = plan.plan(seen, SETTINGS, NOW)
+    assert [type(one) for one in found.actions] == [EnsureHoldKey], "it is tried again"
+    assert found.recheck_at == NOW + SETTINGS.periods.missing_pods_interval
+    problem = plan.problem(seen, SETTINGS, NOW)
     assert problem is not None
     assert problem.why == "HoldKeyUnknown"
     assert problem.message == "Secret lading-system/lading-prepull-key: secrets is forbidden"
+    assert plan.problem(replace(seen, roll_out=RollOut()), SETTINGS, NOW) is None
+
+
+def test_a_refusal_is_reported_as_long_as_the_same_is_to_be_written() -> None:
+    seen = replace(settled(observed()), images=(image(), image("b", B)))
+    (refused,) = actions(seen)
+    writes = {VOLUMES_WRITE: LastWrite(body=refused.body, at=NOW, refusal="no")}
+    problem = plan.problem(replace(seen, writes=writes), SETTINGS, NOW)
+    assert problem is not None
+    assert problem.why == "DaemonSetRefused"
+    before = replace(seen, images=(image(),), writes=writes)
+    assert plan.problem(before, SETTINGS, NOW) is None, "it is no longer wanted"
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+def test_an_api_server_without_image_volumes_leads_to_containers(dropped: bool) -> None:
+    (created,) = actions(observed())
+    refusal = "" if dropped else "spec.template.spec.volumes[0].image: forbidden"
+    answer = daemon_set(created.body, spec={"template": {}}) if dropped else None
+    last = LastWrite(body=created.body, at=NOW, answer=answer, refusal=refusal)
+    (written,) = actions(observed(writes={VOLUMES_WRITE: last}, key=KEY))
+    assert written.body["spec"]["template"]["spec"]["initContainers"]
+
+
+def test_the_lists_of_kubelets_are_watched_when_an_agent_is_missed_for_a_while() -> None:
+    seen = replace(settled(observed()), roll_out=RollOut(agents_missed_since=NOW))
+    grace = SETTINGS.periods.agent_grace
+    soon = plan.plan(seen, SETTINGS, NOW)
+    assert (soon.actions, soon.recheck_at) == ((), NOW + grace)
+    (watch,) = plan.plan(seen, SETTINGS, NOW + grace).actions
+    assert isinstance(watch, WatchImageLists)
+    assert plan.plan(replace(seen, reads_image_lists=True), SETTINGS, NOW + grace).actions == ()
 
 
 def test_an_old_node_changes_the_daemon_set_once() -> None:
@@ -338,9 +391,9 @@ def test_an_old_node_changes_the_daemon_set_once() -> None:
     (replaced,) = actions(seen)
     assert isinstance(replaced, ReplaceDaemonSet)
     found = daemon_set(replaced.body)
-    after = replace(seen, daemon_set=found, answered_spec=found.spec)
+    after = replace(seen, daemon_set=found, writes=accepted(found))
     assert actions(after) == []
-    gone = replace(after, roll_out=RollOut(), without_obstacle_since=NOW)
+    gone = replace(after, roll_out=RollOut(without_obstacle_since=NOW))
     waits = plan.plan(gone, SETTINGS, NOW)
     assert (waits.actions, waits.recheck_at) == ((), NOW + SETTINGS.periods.holding_settle)
 
@@ -348,6 +401,6 @@ def test_an_old_node_changes_the_daemon_set_once() -> None:
 def test_without_lading_s_own_image_there_is_no_daemon_set_and_the_reason_says_so() -> None:
     seen = observed(hold_image="")
     assert actions(seen) == []
-    problem = plan.daemon_set_problem(None, "", "", "", NAMESPACE)
+    problem = plan.problem(seen, SETTINGS, NOW)
     assert problem is not None
     assert "--prepull-hold-image" in problem.message

@@ -5,12 +5,11 @@ from typing import Any
 
 import msgspec
 
-from lading.api.apps import DaemonSet
-from lading.api.core import Node, Pod
+from lading.api.core import DaemonSet, Node, Pod
 from lading.api.longhorn import Image, Setting
 from lading.prepull import holder
-from lading.prepull.hold_key import HoldKey
 from lading.prepull.nodes import ExpectedDaemonSet
+from lading.prepull.types import HoldKey
 
 NAMESPACE = "lading-system"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

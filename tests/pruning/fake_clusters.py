@@ -7,8 +7,7 @@ from typing import Any
 
 from lading.kernel.objects import Resource
 from lading.ports import kube
-from lading.ports.cluster import Untyped
-from lading.ports.kube import Page, WatchEvent
+from lading.ports.kube import Page, Untyped, WatchEvent
 from tests.pruning.builders import NOW
 
 

@@ -150,7 +150,8 @@ class MemoryRegistry:
     async def copy_blob(
         self, target: Reference, descriptor: Descriptor, *, source: Reference
     ) -> None:
-        assert await self.mount_blob(target, descriptor.digest, source=source)
+        if not await self.mount_blob(target, descriptor.digest, source=source):
+            raise registries.NotFound("404", status=404)
 
     async def delete(self, reference: Reference) -> bool:
         number = self.begin("DELETE")

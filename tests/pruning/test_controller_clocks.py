@@ -13,11 +13,11 @@ from aiohttp import web
 
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.cluster import KubeCluster
+from lading.embedded.registry import server
+from lading.embedded.registry.core import RegistryCore
 from lading.kernel.values import replace
-from lading.ports.http import Exchange, Request, Response
+from lading.ports.http import HttpTransport, Request, Response
 from lading.pruning.engine.types import Settings
-from lading.servers.registry import app
-from lading.servers.registry.core import RegistryCore
 from tests.pruning import worlds
 from tests.pruning.builders import digest
 from tests.pruning.image_streams import STREAMS, Streams
@@ -47,7 +47,7 @@ async def registry_with(folder: Path, dates: Dates) -> AsyncIterator[str]:
     async def dated(_request: web.Request, response: web.StreamResponse) -> None:
         response.headers["Date"] = dates.header
 
-    application = app.make_app(RegistryCore.on(folder), None)
+    application = server.make_app(RegistryCore.on(folder), None)
     application.on_response_prepare.append(dated)
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
@@ -77,7 +77,7 @@ async def test_the_age_of_a_tag_is_by_the_clock_of_its_registry(
 class DatedApi:
     """An API server with a clock of its own, where every object is old."""
 
-    def __init__(self, inner: Exchange, dates: Dates) -> None:
+    def __init__(self, inner: HttpTransport, dates: Dates) -> None:
         self._inner = inner
         self._dates = dates
 

@@ -83,10 +83,17 @@ async def run_until(world: World, writes: int) -> int:
     return process.writes
 
 
-@pytest.mark.parametrize("has_state_folder", [False, True], ids=["trash", "state folder"])
+@pytest.mark.parametrize(
+    ("has_state_folder", "step"),
+    [
+        pytest.param(False, 4, id="trash"),
+        pytest.param(False, 1, id="trash, every write", marks=pytest.mark.soak),
+        pytest.param(True, 1, id="state folder, every write", marks=pytest.mark.soak),
+    ],
+)
 @pytest.mark.timeout(300)
 async def test_ended_after_any_write_the_next_run_leaves_nothing_over_and_loses_nothing(
-    tmp_path: Path, has_state_folder: bool
+    tmp_path: Path, has_state_folder: bool, step: int
 ) -> None:
     writes, total = 0, NO_END
     while writes < total:
@@ -107,7 +114,7 @@ async def test_ended_after_any_write_the_next_run_leaves_nothing_over_and_loses_
                 assert await world.shelf.pullable(f"lading-trash@{one.digest}")
             found = ledger.decode(await world.ledger_file.read())
             assert found.unfinished == {}, f"{writes} writes"
-        writes += 1
+        writes += step
     assert total > len(going) + 2, "the ledger, the trash and the deletions"
 
 

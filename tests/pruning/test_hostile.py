@@ -12,12 +12,12 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry import credentials
 from lading.adapters.registry.administration import AdministrationClient
-from lading.cli import sentences
+from lading.cli import error_messages
+from lading.embedded.registry import access, server
+from lading.embedded.registry.core import RegistryCore
 from lading.kernel.digests import Digest
 from lading.ports.registry import Credential
 from lading.pruning.engine.effects.apply import Result
-from lading.servers.registry import access, app
-from lading.servers.registry.core import RegistryCore
 from tests.pruning import worlds
 from tests.pruning.worlds import World
 
@@ -34,7 +34,7 @@ async def served(
     async def disturbed(request: web.Request, handler: Handler) -> web.StreamResponse:
         return disturb(request) or await handler(request)
 
-    application = app.make_app(RegistryCore.on(folder), None)
+    application = server.make_app(RegistryCore.on(folder), None)
     application.middlewares.insert(0, disturbed)
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
@@ -85,7 +85,7 @@ async def test_garbage_in_a_list_is_an_error_and_nothing_goes(
         with pytest.raises(Exception, match=r"not a list|TaskGroup") as raised:
             await world.pruner().apply()
         active = False
-        assert "not a list" in (sentences.sentence(raised.value) or "")
+        assert "not a list" in (error_messages.message(raised.value) or "")
         assert await world.shelf.tags("team/app") == {"old-1", "old-2", "keep", "used"}
 
 
@@ -112,7 +112,7 @@ async def test_a_manifest_with_a_wrong_digest_keeps_its_repository(
 async def test_tokens_that_live_a_second_are_renewed(tmp_path: Path) -> None:
     guard = access.TokenGuard(passwords=access.Passwords({"user": "secret"}), seconds=1)
     async with worlds.opened(tmp_path) as world:
-        application = app.make_app(RegistryCore.on(tmp_path / "guarded"), guard)
+        application = server.make_app(RegistryCore.on(tmp_path / "guarded"), guard)
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)

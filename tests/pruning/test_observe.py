@@ -15,9 +15,8 @@ from lading.kernel.references import Reference
 from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports import registry as registries
-from lading.ports.cluster import Untyped
 from lading.ports.http import Request, Response
-from lading.ports.kube import EventType, WatchEvent
+from lading.ports.kube import EventType, Untyped, WatchEvent
 from lading.ports.registry import Manifest
 from lading.pruning.engine import ledger
 from lading.pruning.engine.inventory import observe_registry

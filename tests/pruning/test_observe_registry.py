@@ -17,8 +17,8 @@ from tests.pruning.builders import REGISTRY
 from tests.pruning.counted_registry import Counted, entry, keeping
 from tests.pruning.memory_pruner import MemoryFile
 
-REPOSITORIES = 100
-TAGS = 10_000
+REPOSITORIES = 12
+TAGS = 600
 CHILDREN = 2
 SHARED = 2  # tags of one image
 
@@ -45,7 +45,7 @@ async def large(*, children: int) -> Counted:
     [(0, REPOSITORIES), (CHILDREN, REPOSITORIES // 3)],
     ids=["images, some go of each repository", "indexes, some go of each third repository"],
 )
-async def test_ten_thousand_tags_take_a_request_each_and_one_for_each_digest(
+async def test_a_run_takes_a_request_for_each_tag_and_one_for_each_digest(
     children: int, pruned: int
 ) -> None:
     registry = await large(children=children)

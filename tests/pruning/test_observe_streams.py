@@ -132,16 +132,16 @@ async def test_without_an_image_config_a_cluster_has_no_registry_of_its_own() ->
 async def test_many_images_take_little_memory_though_their_list_expires(
     sends_continuation: bool,
 ) -> None:
-    """In whole documents, or in one piece, these would take some 150 MB."""
+    """In whole documents, or in one piece, these would take some 75 MB."""
     images = ManyImages(
-        count=8_000, expire_at=[3_000, 5_000, 6_000], sends_continuation=sends_continuation
+        count=4_000, expire_at=[1_500, 2_500, 3_000], sends_continuation=sends_continuation
     )
     async with paging_server.serving(images) as url:
         found = await paging_server.read_in_a_process(url)
     assert found["images"] == images.count
     assert images.expire_at == [], "the list expired as often as it was to"
     assert set(images.limits) == {observe.PAGE_OBJECTS}
-    assert found["most"] - found["start"] < 50e6
+    assert found["most"] - found["start"] < 40e6
 
 
 async def test_a_list_of_images_that_always_expires_is_an_error() -> None:

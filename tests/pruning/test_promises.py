@@ -20,7 +20,7 @@ from lading.kernel.references import Reference
 from lading.kernel.values import replace
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
-from lading.pruning.engine.controller import Applied, Pruner
+from lading.pruning.engine.controller import Pruner, PruneResult
 from lading.pruning.engine.decisions import edited_plan
 from lading.pruning.engine.trash.trash import Trash
 from lading.pruning.engine.types import Deletion, Mention, What
@@ -140,7 +140,7 @@ class RandomWorld:
     def pruner(self) -> Pruner:
         return memory_pruner.pruner(self.registry, mentions=self.mentions, ledger=self.ledger)
 
-    async def run(self) -> Applied:
+    async def run(self) -> PruneResult:
         return await self.pruner().apply()
 
     def protected(self) -> list[tuple[str, str, str]]:

@@ -21,8 +21,7 @@ from lading.kernel.digests import Digest
 from lading.kernel.references import Reference
 from lading.ports import kube
 from lading.ports import registry as registries
-from lading.ports.cluster import Untyped
-from lading.ports.kube import EventType, Page, WatchEvent
+from lading.ports.kube import EventType, Page, Untyped, WatchEvent
 from lading.ports.registry import Manifest
 from lading.pruning.engine.controller import Pruner, PruneRequest
 from lading.pruning.engine.decisions import policy

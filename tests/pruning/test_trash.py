@@ -14,7 +14,6 @@ from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.pruning.engine.trash import trash as trash_module
 from lading.pruning.engine.trash.trash import (
-    CannotMount,
     NotWhole,
     Trash,
     TrashSettings,
@@ -68,7 +67,7 @@ async def test_a_layer_that_is_elsewhere_is_not_asked_for() -> None:
 
 
 async def test_an_image_without_one_of_its_blobs_stays() -> None:
-    with pytest.raises(CannotMount, match="--trash-copy"):
+    with pytest.raises(NotWhole, match="does not have blob"):
         await put(MemoryRegistry(), {"config": {"digest": str(Digest.of(b"x"))}})
 
 

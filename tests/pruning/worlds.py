@@ -14,17 +14,18 @@ from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.cluster import KubeCluster
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.administration import AdministrationClient
-from lading.adapters.registry.limits import ClientLimits
-from lading.adapters.state_file import LocalStateFile
+from lading.adapters.registry.retries import ClientLimits
+from lading.adapters.state_files import LocalStateFile
+from lading.embedded.registry import server as registry_server
 from lading.kernel import manifests
 from lading.kernel.backoff import Backoff
 from lading.kernel.digests import Digest
 from lading.kernel.objects import Resource
 from lading.kernel.references import Reference
 from lading.kernel.values import replace
+from lading.ports.node import StateFile
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
-from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
 from lading.pruning.engine.controller import Pruner, PruneRequest
 from lading.pruning.engine.decisions import policy as policies
@@ -36,7 +37,6 @@ from lading.pruning.engine.references.observe import Reading
 from lading.pruning.engine.trash.registry_file import RegistryFile
 from lading.pruning.engine.trash.trash import Trash, TrashSettings
 from lading.pruning.engine.types import Settings, Source
-from lading.servers.registry import server as registry_server
 from tests.loop import server as kube_server
 
 PODS: Resource[dict[str, Any]] = Resource(
@@ -135,7 +135,6 @@ class World:
     limits: Limits = field(default_factory=lambda: Limits(share_percent_max=100))
     with_trash: bool = True
     repositories: tuple[str, ...] = ()
-    trash_settings: dict[str, Any] = field(default_factory=dict)
     known: ManifestTable = field(default_factory=ManifestTable)
     storage: Storage | None = None
     """That of the registry; the API of the registry is asked without."""
@@ -144,7 +143,7 @@ class World:
 
     @property
     def trash(self) -> Trash:
-        return Trash(self.registry, TrashSettings(registry=self.shelf.host, **self.trash_settings))
+        return Trash(self.registry, TrashSettings(registry=self.shelf.host))
 
     @property
     def ledger_file(self) -> StateFile:

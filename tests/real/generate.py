@@ -7,8 +7,7 @@ modules that it is built of. Without an installed kube-apiserver the files stay 
 import pathlib
 import sys
 
-from lading.servers.kube.builtins import generate as structures
-from lading.servers.kube.protobuf import generate as messages
+from tests.real import generate_messages, generate_structures
 from tests.real.bed import api_server
 from tests.real.bed.api_server import ApiServer
 from tests.real.setup import binaries, errors, families, golang
@@ -20,7 +19,7 @@ def main() -> int:
     try:
         binaries.built("kubernetes", "kube-apiserver")
     except errors.CannotRunHere:
-        names = f"{structures.STRUCTURES.name} and {messages.MESSAGES.name}"
+        names = f"{generate_structures.STRUCTURES.name} and {generate_messages.MESSAGES.name}"
         print(
             f"{names} of the embedded API server are not generated: they need a real "
             "kube-apiserver. Install it with `make real-setup ONLY=kube` and run this again."
@@ -28,8 +27,8 @@ def main() -> int:
         return 0
     try:
         with api_server.api_server() as server:
-            structures.STRUCTURES.write_text(structures_text(server))
-        messages.MESSAGES.write_text(messages_text())
+            generate_structures.STRUCTURES.write_text(structures_text(server))
+        generate_messages.MESSAGES.write_text(messages_text())
     except errors.CannotRunHere as error:
         print(error, file=sys.stderr)
         return 1
@@ -37,11 +36,13 @@ def main() -> int:
 
 
 def structures_text(server: ApiServer) -> str:
-    return structures.text(server=server.url, token=server.admin_token, ca_file=server.ca_file)
+    return generate_structures.text(
+        server=server.url, token=server.admin_token, ca_file=server.ca_file
+    )
 
 
 def messages_text() -> str:
-    return messages.text(map(_directory, MODULES))
+    return generate_messages.text(map(_directory, MODULES))
 
 
 def _directory(module: str) -> pathlib.Path:

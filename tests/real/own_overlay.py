@@ -12,9 +12,8 @@ from typing import Any
 
 import yaml
 
-from release import image as release_image
 from tests.deploy.manifests import DEPLOY, KUSTOMIZATION
-from tests.real.bed import images
+from tests.real.bed import buildah, images
 from tests.real.bed.cluster import Cluster
 from tests.real.bed.registry import Registry
 
@@ -51,7 +50,7 @@ def write(
 
 def push(registry: Registry) -> tuple[str, str]:
     """The repository and the digest of Lading's own image."""
-    image = release_image.build()
+    image = buildah.image()
     pushed = images.push(image, host=registry.host, repository="team/lading", tag=TAG)
     return pushed.rsplit(":", maxsplit=1)[0], image.digest
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from release.image import PYTHON
 from tests import free_ports
 from tests.deploy.manifests import AGENT_NAMESPACE, NAMESPACE
 from tests.real import own_overlay
@@ -97,7 +96,7 @@ class Pods:
         """What a Python program prints in a container of this component."""
         engine = self.bed.runtime
         container = engine.crictl("ps", "--quiet", f"--name={component}").split()[0]
-        return engine.crictl("exec", "--sync", container, str(PYTHON), "-c", program)
+        return engine.crictl("exec", "--sync", container, "python3", "-c", program)
 
 
 def prepare(bed: cluster.Cluster, folder: Path, *components: str) -> Pods:

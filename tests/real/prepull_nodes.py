@@ -16,9 +16,13 @@ from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
-from lading.api.apps import DaemonSet
-from lading.api.coordination import LEASES
-from lading.api.core import NODES, PODS, Pod
+from lading.api.core import LEASES, NODES, PODS, DaemonSet, Pod
+from lading.embedded import cluster_registry, node, sample_images
+from lading.embedded.cluster_registry import RegistrySettings
+from lading.embedded.node import LINUX_AMD64, EmbeddedNode, NodeDescription
+from lading.embedded.workloads import manager, own_image
+from lading.embedded.workloads.pods.controller import PodNode
+from lading.embedded.workloads.pods.pulls import pull_secrets
 from lading.kernel import feature_gates, references
 from lading.loop.informer import Informer, Informers
 from lading.observability.metrics import Metrics
@@ -26,17 +30,11 @@ from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 from lading.ports.kube import Selection
 from lading.prepull import holder, nodes
-from lading.standalone import node, registry, sample_images
-from lading.standalone.node import LINUX_AMD64, EmbeddedNode, NodeDescription
-from lading.standalone.registry import RegistrySettings
-from lading.standalone.workloads import manager, own_image
-from lading.standalone.workloads.pods.controller import PodNode
-from lading.standalone.workloads.pods.credentials import PullSecrets
 from lading.wiring import clusters
 from lading.wiring.controller import LEASE_NAME
 from lading.wiring.gates import GATES
 from lading.wiring.registries import Registries, open_registries
-from tests.deploy.manifests import DEPLOY, NAMESPACE
+from tests.deploy.manifests import DEPLOY, NAMESPACE, NAMESPACES, SHARED
 from tests.e2e.prepull import PrePullUnderTest, ready_images
 from tests.e2e.programs import Program
 from tests.real import installed
@@ -114,7 +112,6 @@ class ControlPlaneWithNodes(PrePullUnderTest):
         assert isinstance(listed, dict)
         await self.controller.start(
             f"--prepull-hold-image={own_image.reference(self.host)}",
-            f"--node-name={NAMES[0]}",
             *(f"--prepull-image={name}={url}" for name, url in listed.items()),
             *options,
         )
@@ -153,11 +150,9 @@ def control_plane_server() -> Iterator[ApiServer]:
         control_plane.start_scheduler(place, running)
         control_plane.start_controllers(place, running, only=CONTROLLERS)
         running.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
-        for name in (
-            *("namespace", "rbac", "priority-class", "controller"),
-            *("controller-policy", "agent-policy"),
-        ):
-            running.kubectl("apply", "--server-side", "-f", str(DEPLOY / "base" / f"{name}.yaml"))
+        for file in (NAMESPACES, DEPLOY / "base" / "controller.yaml"):
+            running.kubectl("apply", "--server-side", "-f", str(file))
+        running.kubectl("apply", "--server-side", "-k", str(SHARED / "base"))
         yield running
 
 
@@ -167,7 +162,7 @@ async def opened(server: ApiServer, folder: Path) -> AsyncIterator[ControlPlaneW
     async with contextlib.AsyncExitStack() as stack:
         enter = stack.enter_async_context
         client = await enter(clusters.open_client(connection, CLOCK))
-        served = await enter(registry.serve(folder, RegistrySettings()))
+        served = await enter(cluster_registry.serve(folder, RegistrySettings()))
         registries = await enter(open_registries(CLOCK))
         await own_image.push(registries.client, served.host, frozenset({LINUX_AMD64}))
         installed.decide(server, f"--prepull-hold-image={own_image.reference(served.host)}")
@@ -182,6 +177,7 @@ async def opened(server: ApiServer, folder: Path) -> AsyncIterator[ControlPlaneW
                 f"--namespace={NAMESPACE}",
             ),
             log=folder / "controller.log",
+            environment={"NODE_NAME": NAMES[0]},
         )
         yield ControlPlaneWithNodes(
             server=server,
@@ -225,7 +221,7 @@ async def _running_nodes(
         PodNode(
             name=one.description.name,
             runtime=one.runtime.cri,
-            credentials=PullSecrets(kube=client, registries=registries),
+            credentials=pull_secrets(client, registries),
             declare=one.declare_containers,
             own_images=own_image.ids(frozenset({LINUX_AMD64})),
             environment={},

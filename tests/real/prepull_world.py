@@ -17,7 +17,6 @@ from lading.ports.cri import ImageSpec
 from lading.prepull import holder
 from lading.prepull.rules import HELD_AS_IMAGE_VOLUME
 from lading.prepull.types import HOLD_PROGRAM, IMAGES_PRESENT
-from release.oci import CONFIG_TYPE, MANIFEST_TYPE, Image, architecture, digest_of
 from tests.deploy import hold_program
 from tests.deploy.manifests import NAMESPACE
 from tests.e2e.cluster import ClusterUnderTest
@@ -64,7 +63,7 @@ class World(PrePullUnderTest):
         made = images.image(files={"cargo.txt": os.urandom(64)})
         return self.push_image(made, name, tag)
 
-    def push_image(self, made: Image, name: str, tag: str = "1") -> str:
+    def push_image(self, made: images.Image, name: str, tag: str = "1") -> str:
         return images.push(made, host=self.registry_host, repository=name, tag=tag)
 
     def push_unusual(self) -> dict[str, str]:
@@ -79,9 +78,9 @@ class World(PrePullUnderTest):
     async def start(self, listed: Mapping[str, str], *options: str) -> None:
         if self.cluster.controller.is_running:
             await self.cluster.controller.stop()
+        self.cluster.controller.environment = {"NODE_NAME": self.bed.node_name}
         await self.cluster.controller.start(
             f"--prepull-hold-image={self.hold_image}",
-            f"--node-name={self.bed.node_name}",
             *(f"--prepull-image={name}={url}" for name, url in listed.items()),
             *options,
         )
@@ -153,7 +152,7 @@ def _programs_of(container_id: str) -> set[bytes]:
     return found
 
 
-def image_with_a_linked_volume(program: bytes, folder: str = "lading-hold") -> Image:
+def image_with_a_linked_volume(program: bytes, folder: str = "lading-hold") -> images.Image:
     """Its VOLUME is a link to a folder of Lading's, in which it has a program of its own."""
     return images.image(
         files={f"{folder}/hold": program + PLANTED},
@@ -162,37 +161,22 @@ def image_with_a_linked_volume(program: bytes, folder: str = "lading-hold") -> I
     )
 
 
-def image_of_nothing() -> Image:
+def image_of_nothing() -> images.Image:
     """What `FROM scratch` alone makes: no layer, no entry point."""
     config = {
-        "architecture": architecture(),
+        "architecture": images.ARCHITECTURE,
         "os": "linux",
         "config": {},
         "rootfs": {"type": "layers", "diff_ids": []},
     }
-    return _manifest(json.dumps(config).encode(), CONFIG_TYPE, {})
+    return images.of_blobs(json.dumps(config).encode(), images.CONFIG_TYPE, {})
 
 
-def artifact() -> Image:
+def artifact() -> images.Image:
     """No image: an empty configuration, and one blob that is no layer of files."""
-    return _manifest(
+    return images.of_blobs(
         b"{}", EMPTY_TYPE, {"text/plain": b"cargo"}, artifactType="application/vnd.example"
     )
-
-
-def _manifest(config: bytes, config_type: str, layers: Mapping[str, bytes], **more: str) -> Image:
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": MANIFEST_TYPE,
-        **more,
-        "config": _descriptor(config_type, config),
-        "layers": [_descriptor(media_type, one) for media_type, one in layers.items()],
-    }
-    return Image(blobs=(config, *layers.values()), manifest=json.dumps(manifest).encode())
-
-
-def _descriptor(media_type: str, content: bytes) -> dict[str, object]:
-    return {"mediaType": media_type, "digest": digest_of(content), "size": len(content)}
 
 
 async def check_that_a_removed_image_comes_back(world: World) -> None:

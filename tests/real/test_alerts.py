@@ -11,7 +11,7 @@ from tests.deploy.manifests import DEPLOY
 from tests.real.setup import binaries
 
 pytestmark = pytest.mark.components("kube")
-FILES = sorted((DEPLOY / "monitoring").glob("*-rules.yaml"))
+FILES = sorted((DEPLOY / "chart" / "monitoring").glob("*-rules.yaml"))
 CASES = Path(__file__).parent / "alerts"
 """A folder for each file of rules."""
 PROMTOOL_SECONDS_MAX = 120

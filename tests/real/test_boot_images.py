@@ -41,7 +41,7 @@ from tests.boot_images.worlds import (
     gcp_spec,
     secret,
 )
-from tests.deploy.manifests import AGENT_NAMESPACE, DEPLOY
+from tests.deploy.manifests import AGENT_NAMESPACE, DEPLOY, SHARED
 from tests.real import cluster_api_definitions
 from tests.real.bed import api_server
 from tests.real.bed.api_server import ApiServer
@@ -96,13 +96,13 @@ def server() -> Iterator[ApiServer]:
             *(NAMESPACE, AGENT_NAMESPACE),
         ):
             running.kubectl("create", "namespace", name)
-        for rights in ("base/rbac.yaml", "optional/boot-images/rbac.yaml"):
-            running.kubectl("apply", "--server-side", "-f", str(DEPLOY / rights))
-        for name in (
-            *("base/controller-policy.yaml", "policies/boot-images/policy.yaml"),
-            "policies/boot-images-platform/policy.yaml",
+        for file in (
+            *(SHARED / "base" / "rbac.yaml", SHARED / "boot-images" / "rbac.yaml"),
+            SHARED / "base" / "controller-policy.yaml",
+            SHARED / "boot-images-policy" / "policy.yaml",
+            DEPLOY / "policies" / "boot-images-platform" / "policy.yaml",
         ):
-            running.kubectl("apply", "--server-side", "-f", str(DEPLOY / name))
+            running.kubectl("apply", "--server-side", "-f", str(file))
         yield running
 
 

@@ -23,14 +23,14 @@ from lading.adapters.registry import registries_conf
 from lading.adapters.registry.credentials import Table
 from lading.adapters.registry.endpoints import Routing
 from lading.adapters.registry.hosts_toml import HostsFolders
+from lading.embedded import sample_images
+from lading.embedded.registry import server
+from lading.embedded.registry.access import Passwords
 from lading.kernel import references
 from lading.kernel.values import replace
 from lading.ports import cri, registry
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Credential
-from lading.servers.registry import server
-from lading.servers.registry.access import Passwords
-from lading.standalone import sample_images
 from lading.wire import calls
 from lading.wiring.registries import ImageCredentials
 from tests.adapters.registry.hostile import Answering, Hostile, Received, always, served, whole

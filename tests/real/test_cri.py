@@ -10,13 +10,13 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.certificates import CertificateFolders
 from lading.adapters.registry.registries_conf import RegistriesConf, RegistryEntry
+from lading.embedded import sample_images
+from lading.embedded.cri import server as cri_server
+from lading.embedded.cri.core import EmbeddedRuntime
+from lading.embedded.registry import server as registry_server
+from lading.embedded.sample_images import SampleImage
 from lading.kernel import platforms, references
 from lading.ports.registry import Registry
-from lading.servers.cri import server as cri_server
-from lading.servers.cri.core import EmbeddedRuntime
-from lading.servers.registry import server as registry_server
-from lading.standalone import sample_images
-from lading.standalone.sample_images import SampleImage
 from tests.conformance.cri import targets
 from tests.real import crictl, programs, suites
 from tests.real.bed import registry, runtime

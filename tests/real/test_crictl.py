@@ -11,13 +11,13 @@ import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
+from lading.embedded import sample_images
+from lading.embedded.cri import core
+from lading.embedded.cri import server as cri_server
+from lading.embedded.registry import server as registry_server
+from lading.embedded.registry.access import AccessGuard, Passwords, TokenGuard
 from lading.kernel import platforms, references
 from lading.ports import cri
-from lading.servers.cri import core
-from lading.servers.cri import server as cri_server
-from lading.servers.registry import server as registry_server
-from lading.servers.registry.access import AccessGuard, Passwords, TokenGuard
-from lading.standalone import sample_images
 from tests.real import crictl
 from tests.real.bed import runtime
 

@@ -8,10 +8,10 @@ import pytest
 import pytest_asyncio
 
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
+from lading.embedded import sample_images
 from lading.kernel import conditions, references
 from lading.kernel.conditions import Truth
 from lading.pinned_images.reasons import Reason
-from lading.standalone import sample_images
 from tests.e2e import door, expectations, private_registry, waiting
 from tests.e2e.cluster import POOL, ClusterUnderTest
 from tests.real import under_test

@@ -15,14 +15,14 @@ import yaml
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
-from lading.api.events import EVENTS
+from lading.api.core import EVENTS
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.rbac import Process
+from lading.embedded import node as standalone_node
+from lading.embedded.node import NodeDescription
 from lading.installation import agent_policies, policies
 from lading.ports import kube
-from lading.standalone import node as standalone_node
-from lading.standalone.node import NodeDescription
 from tests.deploy import manifests
 from tests.deploy.manifests import DEPLOY
 from tests.e2e import waiting

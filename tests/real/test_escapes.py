@@ -14,17 +14,15 @@ import yaml
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
-from lading.api.apps import DAEMON_SETS
-from lading.api.batch import CRON_JOBS
-from lading.api.core import PODS
+from lading.api.core import CRON_JOBS, DAEMON_SETS, PODS
 from lading.api.imageregistry import IMAGE_PRUNERS
-from lading.api.rbac_objects import SERVICE_ACCOUNTS
+from lading.api.rbac import SERVICE_ACCOUNTS
 from lading.ports import kube
 from lading.pruning.operator import objects
 from lading.pruning.operator.types import OBJECT_NAME
 from tests.deploy import escapes
 from tests.deploy.escapes import Attacker, Escape, OwnWrite
-from tests.deploy.manifests import DEPLOY, NAMESPACE, Document
+from tests.deploy.manifests import DEPLOY, NAMESPACE, SHARED, Document
 from tests.e2e import waiting
 from tests.real import installed
 from tests.real.bed import api_server, control_plane, sandbox
@@ -50,8 +48,7 @@ def server() -> Iterator[ApiServer]:
         running = api_server.start(place)
         control_plane.start_controllers(place, running, only=CONTROLLERS)
         installed.apply(running, registry_host=HOST)
-        boot_images = DEPLOY / "policies" / "boot-images" / "policy.yaml"
-        running.kubectl("apply", "--server-side", "-f", str(boot_images))
+        running.kubectl("apply", "--server-side", "-k", str(SHARED / "boot-images-policy"))
         more_rights(running)
         yield running
 
@@ -220,7 +217,7 @@ async def test_after_an_uninstall_the_policies_go_by_the_pods_of_the_next_instal
     attacker: Attacker, admin: KubeClient, server: ApiServer
 ) -> None:
     """kube-apiserver stops to watch some kinds for good with the last policy that needs them."""
-    policies = str(DEPLOY / "base" / "controller-policy.yaml")
+    policies = str(SHARED / "base" / "controller-policy.yaml")
     server.kubectl("delete", "-f", policies)
 
     async def is_removed() -> bool:

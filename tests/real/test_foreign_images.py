@@ -12,10 +12,10 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.cri.client import CriClient
 from lading.adapters.registry import client as registry_client
+from lading.embedded import sample_images
 from lading.kernel import manifests, platforms, references
 from lading.ports import cri
 from lading.ports.cri import ImageSpec
-from lading.standalone import sample_images
 from lading.wire import calls
 from tests.real.bed import registry, runtime
 

@@ -10,12 +10,12 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.cri.client import CriClient
 from lading.adapters.registry import client as registry_client
+from lading.embedded import sample_images
+from lading.embedded.cri.core import EmbeddedRuntime
 from lading.kernel import platforms, references
 from lading.ports import cri
 from lading.ports.cri import Cri, ImageSpec
 from lading.ports.registry import Registry
-from lading.servers.cri.core import EmbeddedRuntime
-from lading.standalone import sample_images
 from lading.wire import calls
 from tests.real.bed import containerd, crio, disk, registry
 

@@ -6,10 +6,10 @@ import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
+from lading.embedded import sample_images
+from lading.embedded.registry import server
+from lading.embedded.registry.access import AccessGuard, Passwords, TokenGuard
 from lading.kernel import references
-from lading.servers.registry import server
-from lading.servers.registry.access import AccessGuard, Passwords, TokenGuard
-from lading.standalone import sample_images
 from tests.real import crictl
 from tests.real.bed import runtime
 

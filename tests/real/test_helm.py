@@ -15,7 +15,7 @@ import pytest
 
 from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_IMAGE_HISTORY
 from tests import free_ports
-from tests.deploy.manifests import DEPLOY, NAMESPACE
+from tests.deploy.manifests import NAMESPACE
 from tests.e2e.waiting import until
 from tests.real import helm as helm_program
 from tests.real import how_to, own_overlay, prometheus
@@ -24,13 +24,13 @@ from tests.real.helm import CHART, Helm
 from tests.real.pods_under_test import IN_NAMESPACE, WITHIN, Pods
 from tests.real.prometheus import Prometheus
 
-pytestmark = pytest.mark.components("kube", "containerd", "helm")
+pytestmark = pytest.mark.components("kube", "containerd", "helm", "image")
 COMMANDS = re.compile(r"`make real` runs these commands:\n\n```console\n(.*?)```", re.DOTALL)
 SET = re.compile(r"```yaml\n(# first.yaml\n.*?)```", re.DOTALL)
 COMMANDS_MAX = 10
 WAIT = ("--wait", "--timeout=4m")
-RULES = DEPLOY / "monitoring" / "lading-rules.yaml"
-DASHBOARD = DEPLOY / "monitoring" / "grafana-dashboard.json"
+RULES = CHART / "monitoring" / "lading-rules.yaml"
+DASHBOARD = CHART / "monitoring" / "grafana-dashboard.json"
 WITHOUT_DATA = (
     "lading_boot_images_",
     "lading_pruning_last_success_timestamp_seconds",

@@ -15,7 +15,7 @@ from tests.real import how_to, pods_under_test
 from tests.real.bed import cluster
 from tests.real.pods_under_test import WORKER, Pods
 
-pytestmark = pytest.mark.components("kube", "containerd")
+pytestmark = pytest.mark.components("kube", "containerd", "image")
 
 PAGES = sorted(how_to.FOLDER.glob("*.md"))
 POLICY = """\

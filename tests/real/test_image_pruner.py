@@ -19,7 +19,6 @@ import pytest
 import pytest_asyncio
 
 from lading.adapters.kube.client import KubeClient
-from release import image as release_image
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.e2e import waiting
 from tests.e2e.cluster import ClusterUnderTest
@@ -33,17 +32,17 @@ from tests.e2e.image_pruner import (
 )
 from tests.e2e.killed_jobs import KillableJobs, KilledJobScenarios
 from tests.real import prometheus, under_test
+from tests.real.bed import buildah, images, registry, s3, sandbox
 from tests.real.bed import cluster as cluster_bed
-from tests.real.bed import images, registry, s3, sandbox
 from tests.real.bed.registry import Registry
 
 pytestmark = [
-    pytest.mark.components("kube", "containerd", "registry"),
+    pytest.mark.components("kube", "containerd", "registry", "image"),
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.timeout(2 * waiting.TEST_SECONDS_MAX),
 ]
 MANIFESTS = "application/vnd.oci.image.manifest.v1+json"
-RULES = DEPLOY / "monitoring" / "image-pruner-rules.yaml"
+RULES = DEPLOY / "chart" / "monitoring" / "image-pruner-rules.yaml"
 ALL_MAY_WRITE = 0
 """The umask of a registry with storage that a Job, which is another user, frees."""
 STORAGE_FOLDER = "/registry"
@@ -206,9 +205,7 @@ async def world(
     folder = tmp_path_factory.mktemp("installed")
     folder_of_bed = bed.runtime.sandbox_folder
     (place,) = (each for each in sandbox.OPEN if each.folder == folder_of_bed)
-    own_image = images.push(
-        release_image.build(), host=bed.registry.host, repository="lading", tag="own"
-    )
+    own_image = images.push(buildah.image(), host=bed.registry.host, repository="lading", tag="own")
     async with under_test.on_cluster(bed, folder, f"--pruner-image={own_image}") as cluster:
         old, new = (on_files(bed, place, version) for version in registry.VERSIONS)
         registries = (old, on_s3(bed, place), new)

@@ -15,10 +15,9 @@ import pytest
 
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
-from lading.adapters.kube.exchange import NetworkExchange
+from lading.adapters.kube.transport import NetworkTransport
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
-from lading.api.coordination import LEASES
-from lading.api.core import CONFIG_MAPS
+from lading.api.core import CONFIG_MAPS, LEASES
 from lading.api.imageregistry import IMAGE_PRUNERS, IMAGE_REGISTRY_CONFIGS, PruneRunPhase
 from lading.api.openshift_config import CLUSTER_VERSIONS
 from lading.ports import kube
@@ -63,7 +62,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
 async def cluster(place: Installed) -> AsyncIterator[PrunerCluster]:
     admin = connect.find({}, file=place.server.kubeconfig_path)
     own = connect.find({}, file=place.controller_kubeconfig)
-    async with connect.connect(admin, CLOCK) as client, NetworkExchange(own, CLOCK) as network:
+    async with connect.connect(admin, CLOCK) as client, NetworkTransport(own, CLOCK) as network:
         made = PrunerCluster(kube=client, line=Line(network))
         yield made
         await clear(made)

@@ -1,4 +1,4 @@
-"""The suite of Kubernetes API behaviours on a real kube-apiserver with its controllers."""
+"""The suite of Kubernetes API behaviours: on a real kube-apiserver, and embedded over TLS."""
 
 import pytest
 
@@ -17,3 +17,7 @@ def test_the_suite_passes_but_for_the_known_differences() -> None:
             targets.ETCD_VARIABLE: server.etcd_url,
         }
         suites.check("kube", settings)
+
+
+def test_the_suite_passes_on_the_embedded_server_over_tls_with_sqlite() -> None:
+    suites.check("kube", {targets.TARGET_VARIABLE: "http"})

@@ -1,7 +1,8 @@
 """One list of kubectl commands on the embedded server and on a real one: the same is printed.
 
 What differs on purpose is in differential/known.yaml, line by line, with a reason that
-docs/fidelity.md explains. Anything else fails, and so does an entry that no longer differs.
+docs/contributors/fidelity.md explains. Anything else fails, and so does an entry that no longer
+differs.
 """
 
 import concurrent.futures
@@ -17,7 +18,7 @@ from tests.real.differential.known import Difference
 from tests.real.differential.scenarios import Scenario
 from tests.real.differential.transcript import Kubectl, Transcript
 
-FIDELITY = transcript.ROOT / "docs" / "fidelity.md"
+FIDELITY = transcript.ROOT / "docs" / "contributors" / "fidelity.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

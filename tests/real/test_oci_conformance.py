@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lading.servers.registry import server
-from lading.servers.registry.access import AccessGuard, Passwords, TokenGuard
+from lading.embedded.registry import server
+from lading.embedded.registry.access import AccessGuard, Passwords, TokenGuard
 from tests.real.setup import binaries
 
 PASSED = 64

@@ -7,16 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import crio_reload
+from lading.adapters.cri import pins_crio
 from lading.adapters.cri.client import CriClient
 from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.pins_containerd import ContainerdPins
 from lading.adapters.cri.pins_crio import CrioPins
 from lading.adapters.registry import client as registry_client
+from lading.embedded import sample_images
 from lading.kernel import references
 from lading.ports import cri
 from lading.ports.cri import ImageSpec, Pin, Pins, RecordedPin
-from lading.standalone import sample_images
 from lading.wire import calls
 from tests.real.bed import containerd, crio, registry, restart, runtime, sandbox
 
@@ -51,7 +51,7 @@ async def test_pins_of_crio_are_still_in_force(registry_3_1: registry.Registry) 
                 return CrioPins(
                     client,
                     config=CrioConfig(main_file=main_file, drop_in_folder=running.conf_dir),
-                    reload=crio_reload.by_signal(running.endpoint),
+                    reload=pins_crio.by_signal(running.endpoint),
                     clock=SystemClock(),
                 )
 
@@ -71,11 +71,11 @@ async def test_an_unpin_on_crio_outlives_a_reload_that_failed(
         async with calls.channel_to(running.endpoint) as channel:
             client = CriClient(channel)
 
-            def new_driver(reload: crio_reload.Reload) -> CrioPins:
+            def new_driver(reload: pins_crio.Reload) -> CrioPins:
                 return CrioPins(client, config=config, reload=reload, clock=SystemClock())
 
             pin, theirs = [await pulled(client, registry_3_1.host) for _ in range(2)]
-            driver = new_driver(crio_reload.by_signal(running.endpoint))
+            driver = new_driver(pins_crio.by_signal(running.endpoint))
             await driver.write([pin])
             with pytest.raises(cri.Unavailable):
                 await new_driver(_no_reload).write([])

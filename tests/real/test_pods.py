@@ -34,7 +34,7 @@ def outcome(path):
 print(json.dumps({path: outcome(path) for path in PATHS}))
 """
 
-pytestmark = pytest.mark.components("kube", "containerd")
+pytestmark = pytest.mark.components("kube", "containerd", "image")
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tests.real.bed import cluster, waiting
 from tests.real.helm import CHART
 from tests.real.pods_under_test import IN_NAMESPACE, OF_AGENTS, WITHIN, Pods
 
-pytestmark = pytest.mark.components("kube", "cri-o", "helm")
+pytestmark = pytest.mark.components("kube", "cri-o", "helm", "image")
 PAGE = how_to.FOLDER / "container-runtimes.md"
 POOLS = re.compile(r"```yaml\n(# values.yaml\n.*?)```", re.DOTALL)
 

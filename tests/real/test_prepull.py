@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from lading.api.apps import DaemonSet
+from lading.api.core import DaemonSet
 from tests.deploy.manifests import NAMESPACE
 from tests.e2e import waiting
 from tests.e2e.prepull import PrePullScenarios, names_of
@@ -126,7 +126,7 @@ async def test_the_garbage_collection_of_the_kubelet_takes_no_image_that_is_held
     world: World,
 ) -> None:
     """A pod that is not critical may be evicted first, and what is then held by none may go."""
-    critical = "--prepull-priority-class=system-node-critical"
+    critical = "--prepull-pods={priorityClassName: system-node-critical}"
     await prepull_world.check_that_garbage_collection_takes_no_held_image(world, critical)
 
 

@@ -26,7 +26,7 @@ from lading.prepull import nodes
 from lading.prepull.rules import listed_name
 from lading.prepull.types import DefaultImage
 from tests.conformance.kube.api import resource
-from tests.deploy.manifests import DEPLOY, NAMESPACE
+from tests.deploy.manifests import DEPLOY, NAMESPACE, NAMESPACES, SHARED
 from tests.prepull import clusters
 from tests.prepull.clusters import Line, PrePullCluster
 from tests.prepull.worlds import A, B
@@ -56,8 +56,9 @@ def server() -> Iterator[ApiServer]:
         control_plane.start_scheduler(place, running)
         control_plane.start_controllers(place, running, only=CONTROLLERS)
         running.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
-        for name in ("namespace", "rbac", "priority-class"):
-            running.kubectl("apply", "--server-side", "-f", str(DEPLOY / "base" / f"{name}.yaml"))
+        shared = SHARED / "base"
+        for file in (NAMESPACES, shared / "rbac.yaml", shared / "priority-class.yaml"):
+            running.kubectl("apply", "--server-side", "-f", str(file))
         yield running
 
 

@@ -7,8 +7,8 @@ import pytest
 import pytest_asyncio
 
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS
+from lading.embedded.workloads import own_image as lading_image
 from lading.prepull import holder
-from lading.standalone.workloads import own_image as lading_image
 from tests.deploy.manifests import NAMESPACE
 from tests.e2e.prepull import names_of, pushed, template_images
 from tests.real import prepull_nodes, sidecars

@@ -18,6 +18,8 @@ from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine.decisions import policy
 from lading.pruning.engine.effects.apply import Result
 from lading.pruning.engine.effects.canary import CanaryFailed
+from tests import command
+from tests.cli.prune import recorded
 from tests.pruning import pruned_kinds, worlds
 from tests.pruning.worlds import World
 from tests.real.bed import registry
@@ -61,6 +63,38 @@ async def test_after_prune_and_garbage_collection_everything_can_be_restored(
             await pruned_kinds.check_all(world, "team/app", everything)
             await asyncio.to_thread(real.collect_garbage, "-m")
             await pruned_kinds.check_all(world, "team/app", everything)
+
+
+@pytest.mark.components("registry")
+@pytest.mark.parametrize("version", registry.VERSIONS)
+async def test_after_an_upgrade_trash_ages_and_condemned_blobs_are_known(
+    version: str, tmp_path: Path
+) -> None:
+    with registry.registry(version) as real:
+        recorded.write_storage(real.root)
+        references = recorded.write_text(tmp_path / "references.json", host=real.host)
+        policy_file = tmp_path / "policy.yaml"
+        policy_file.write_text('policies: [{repositories: ["**"], keepTags: [{patterns: [keep]}]}]')
+        where = ("--registry-url", real.url)
+        used = ("--references", str(references), "--references-max-age", "876000h")
+        pruned = await command.lading(
+            *("prune", "images", "--confirm", *where, *used, "--policy", str(policy_file)),
+            *("--registry-name", "registry.test"),
+        )
+        assert pruned.code == 0, pruned.errors
+        swept = await command.lading(
+            *("prune", "blobs", "--confirm", *where, f"--storage=file://{real.root}"),
+            *("--grace=0s", "--second-look-after=0s"),
+        )
+        assert "freed 6 B in 1 blobs" in swept.output, swept.errors
+        async with worlds.on(real.url, tmp_path) as world:
+            assert await world.shelf.tags("team/app") == {"keep", "used"}
+            for tag in ("deleted", "stuck", "old"):
+                restored = await command.lading(
+                    "prune", "restore", f"team/app:{tag}", "--source=registry", *where
+                )
+                assert restored.code == 0, restored.errors
+                assert await world.shelf.pullable(f"team/app:{tag}")
 
 
 @pytest.mark.components("registry")

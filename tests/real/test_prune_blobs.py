@@ -22,16 +22,13 @@ from lading.pruning.engine import registry_url
 from lading.pruning.engine.decisions.guards import Limits
 from lading.pruning.engine.inventory.observe_storage import data_path
 from lading.pruning.engine.references import references_file
-from lading.pruning.engine.references.custom_paths import READY_MADE
-from lading.pruning.engine.references.observe import ClusterReferences, Reading
-from lading.pruning.engine.types import Mention, Settings
+from lading.pruning.engine.references.observe import ClusterReferences
+from lading.pruning.engine.types import Mention
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.apply import SweepCounts
-from lading.pruning.sweep.defaults import PROBE_REPOSITORY
-from lading.pruning.sweep.probe import ProbeFailed
+from lading.pruning.sweep.probe import PROBE_REPOSITORY, ProbeFailed
 from lading.pruning.sweep.types import SweepSettings
 from lading.wiring import sweep as wiring
-from lading.wiring.prune import RegistryTrust
 from lading.wiring.sweep import SweepOptions
 from tests.command import lading
 from tests.pruning import worlds
@@ -63,18 +60,8 @@ class Swept:
         return SweepOptions(
             storage_url=self.url,
             urls=tuple(registry_url.parse(one.url) for one in self.replicas),
-            trust=RegistryTrust(None, insecure=False),
-            registry_names=(),
-            connections=(),
-            reference_files=(),
-            references_age_max=timedelta(hours=1),
-            reading=Reading(settings=Settings(), custom=READY_MADE),
-            untagged=False,
-            with_images=False,
             limits=Limits(share_percent_max=100),
             settings=SweepSettings(**given),  # type: ignore[arg-type]
-            state_folder=None,
-            probe_repository=PROBE_REPOSITORY,
         )
 
     async def sweep(self, **settings: object) -> SweepCounts:

@@ -17,14 +17,14 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.embedded import cluster, sample_images
+from lading.embedded.cluster import ClusterOptions, StandaloneCluster
+from lading.embedded.node import NodeDescription
+from lading.embedded.registry import server
 from lading.kernel import references
 from lading.kernel.values import replace
 from lading.loop import tasks
 from lading.pinned_images.node.types import PinSettings
-from lading.servers.registry import server
-from lading.standalone import cluster, sample_images
-from lading.standalone.cluster import ClusterOptions, StandaloneCluster
-from lading.standalone.node import NodeDescription
 from tests.e2e.waiting import until
 from tests.real.bed import registry, sandbox
 

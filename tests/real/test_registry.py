@@ -4,10 +4,10 @@ import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
+from lading.embedded import sample_images
+from lading.embedded.registry import server
 from lading.kernel import references
 from lading.kernel.values import replace
-from lading.servers.registry import server
-from lading.standalone import sample_images
 from tests.conformance.registry import targets
 from tests.real import suites, whole_images
 from tests.real.bed import registry

@@ -14,7 +14,9 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.cri.client import CriClient
 from lading.adapters.disk import MachineDisk
 from lading.adapters.registry import client as registry_client
-from lading.adapters.state_file import LocalStateFile
+from lading.adapters.state_files import LocalStateFile
+from lading.embedded import sample_images
+from lading.embedded.sample_images import SampleImage
 from lading.kernel import platforms, references
 from lading.kernel.digests import Digest
 from lading.kernel.platforms import Platform
@@ -29,8 +31,6 @@ from lading.runtime_images.ensure import Delivery, Ensured, ImageNode, Wanted
 from lading.runtime_images.gc_types import GcDecision, GcPolicy, GcReason
 from lading.runtime_images.state import ImageStateFile
 from lading.runtime_images.types import ImageHandlers, local_id
-from lading.standalone import sample_images
-from lading.standalone.sample_images import SampleImage
 from lading.wire import calls
 from tests.real.bed import registry, runtime
 
@@ -142,8 +142,8 @@ async def test_the_command_says_that_pods_must_name_the_digest(
     table.write_text(f'[runtime_platforms.{HANDLER}]\nplatform = "linux/arm64"\n')
     common = (
         f"--runtime-endpoint={stand.endpoint}",
-        f"--state={tmp_path / 'images.json'}",
-        f"--guest-platforms={table}",
+        f"--state-dir={tmp_path}",
+        f"--runtime-config={table}",
         "--feature-gates=RuntimeClassInImageCriApi=true",
         f"--runtime=handler:{HANDLER}",
     )

@@ -12,11 +12,11 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.client import RegistryClient
+from lading.embedded import sample_images
+from lading.embedded.registry import server
+from lading.embedded.registry.access import AccessGuard, Passwords, TokenGuard
 from lading.kernel import manifests, platforms, references
 from lading.kernel.references import Reference
-from lading.servers.registry import server
-from lading.servers.registry.access import AccessGuard, Passwords, TokenGuard
-from lading.standalone import sample_images
 from tests.real import skopeo, whole_images
 
 pytestmark = pytest.mark.components("registry")

@@ -27,7 +27,7 @@ DAEMON_SET = Path(__file__).parents[1] / "golden" / "prepull" / "before-image-vo
 LOOK_SECONDS = 0.2
 HELD = ("first", "second")
 
-pytestmark = pytest.mark.components("kube", "containerd")
+pytestmark = pytest.mark.components("kube", "containerd", "image")
 
 
 @pytest.fixture(scope="module")

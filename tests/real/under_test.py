@@ -7,9 +7,9 @@ from pathlib import Path
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.registry import client as registry_client
-from lading.standalone import node as standalone_node
-from lading.standalone.node import NodeDescription
-from lading.wiring.runtimes import open_runtime
+from lading.embedded import node as standalone_node
+from lading.embedded.node import NodeDescription
+from lading.wiring.host import open_runtime
 from tests.deploy.manifests import NAMESPACE
 from tests.e2e import door, private_registry, programs
 from tests.e2e.cluster import ClusterUnderTest, NodeUnderTest

@@ -1,8 +1,8 @@
 """Whether a registry has an image whole: every manifest and blob of it, byte for byte."""
 
 from lading.adapters.registry.client import RegistryClient
+from lading.embedded.sample_images import SampleImage
 from lading.kernel.references import Reference
-from lading.standalone.sample_images import SampleImage
 
 
 async def check(client: RegistryClient, reference: Reference, image: SampleImage) -> None:

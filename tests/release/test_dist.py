@@ -73,3 +73,48 @@ def test_without_a_digest_there_is_no_release(
 ) -> None:
     assert dist.main(image) == 2
     assert "expected IMAGE=REGISTRY/lading@sha256:..." in capsys.readouterr().err
+
+
+ENGINE = f"""#!/bin/sh
+echo "$@" >> {{log}}
+for word in "$@"; do
+  case "$word" in
+    --digestfile=*) printf {DIGEST} > "${{word#*=}}";;
+    oci-archive:*) file="${{word#*:}}"; printf image > "${{file%:*}}";;
+  esac
+done
+"""
+
+
+def test_an_engine_builds_the_image_and_its_digest_is_the_one_of_the_release(
+    tmp_path: Path,
+) -> None:
+    log, engine, target = tmp_path / "log", tmp_path / "buildah", tmp_path / "dist"
+    engine.write_text(ENGINE.replace("{log}", str(log)))
+    engine.chmod(0o755)
+    released = dist.build_image(
+        tmp_path,
+        target,
+        engine=str(engine),
+        name=IMAGE.name,
+        base="mirror.example.com/python@sha256:00",
+        epoch_seconds=7,
+    )
+    assert released == IMAGE
+    (file,) = target.iterdir()
+    assert file.read_text() == "image"
+    build, push = log.read_text().splitlines()
+    assert build.startswith("build --layers --timestamp=7 --file=deploy/Containerfile ")
+    assert " --build-arg=BASE=mirror.example.com/python@sha256:00 " in build
+    assert push.endswith(f"oci-archive:{file}:{sbom.project().version}")
+
+
+def test_without_an_engine_the_last_release_stays_and_the_error_names_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(dist, "ROOT", tmp_path)
+    (tmp_path / "dist").mkdir()
+    assert dist.main(IMAGE.name) == 2
+    assert (tmp_path / "dist").exists()
+    assert "neither buildah nor podman is installed" in capsys.readouterr().err

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import lading
-from release import audit, lock, sbom
-from release.lock import Package
+from release import audit, sbom
+from release.sbom import Package
 
 LOCK = """\
 aiohttp==3.14.0 \\
@@ -28,7 +28,7 @@ attrs==26.1.0 ; python_full_version < '3.15' \\
 
 
 def test_a_lock_is_read_with_versions_and_reasons() -> None:
-    assert lock.packages(LOCK) == (
+    assert sbom.packages(LOCK) == (
         Package(name="aiohttp", version="3.14.0", needed_by=("lading",)),
         Package(name="attrs", version="26.1.0", needed_by=("aiohttp", "lading")),
     )
@@ -36,11 +36,11 @@ def test_a_lock_is_read_with_versions_and_reasons() -> None:
 
 def test_what_is_not_pinned_is_refused() -> None:
     with pytest.raises(ValueError, match="expected NAME==VERSION"):
-        lock.packages("aiohttp>=3\n")
+        sbom.packages("aiohttp>=3\n")
 
 
 def test_the_bill_of_materials_has_every_package_of_the_lock_and_why_it_is_there() -> None:
-    found = lock.packages(sbom.LOCK.read_text(encoding="utf-8"))
+    found = sbom.packages(sbom.LOCK.read_text(encoding="utf-8"))
     document = sbom.document(sbom.project(), found)
     assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
     assert document["metadata"]["component"]["version"] == lading.__version__

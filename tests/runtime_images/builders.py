@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from lading.kernel.digests import Digest
 from lading.kernel.images import Layer
 from lading.ports.cri import Container, ContainerState, Image, ImageSpec
-from lading.ports.disk import Space
+from lading.ports.node import Space
 from lading.runtime_images.types import ImageRecord, ImageRecords, LocalImageId
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -10,13 +10,13 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.cri.client import CriClient
 from lading.adapters.registry import client as registry_client
-from lading.adapters.state_file import LocalStateFile
+from lading.adapters.state_files import LocalStateFile
+from lading.embedded.cri import server as cri_server
+from lading.embedded.cri.core import EmbeddedRuntime
+from lading.embedded.registry import server as registry_server
 from lading.kernel import platforms
 from lading.ports.registry import Registry
 from lading.runtime_images.state import ImageStateFile
-from lading.servers.cri import server as cri_server
-from lading.servers.cri.core import EmbeddedRuntime
-from lading.servers.registry import server as registry_server
 from lading.wire import calls
 from tests.runtime_images.publishing import Publisher
 

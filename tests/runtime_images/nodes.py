@@ -9,13 +9,13 @@ import prometheus_client
 from lading.adapters.clock import VirtualClock
 from lading.adapters.disk import LimitedDisk
 from lading.adapters.kubelet import FixedLimits
+from lading.embedded import sample_images
 from lading.ports.cri import Container, ContainerState, ImageSpec
-from lading.ports.kubelet import KubeletLimits
+from lading.ports.node import KubeletLimits
 from lading.runtime_images import plan as policies
 from lading.runtime_images.controller import KEY, GarbageCollection
 from lading.runtime_images.gc_types import GcPolicy
 from lading.runtime_images.metrics import ImageMetrics
-from lading.standalone import sample_images
 from tests.runtime_images.conftest import Stand
 
 LAYER_BYTES = 100_000

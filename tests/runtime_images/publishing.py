@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lading.embedded import sample_images
 from lading.kernel import platforms, references
 from lading.ports.registry import Registry
-from lading.standalone import sample_images
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

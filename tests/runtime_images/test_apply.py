@@ -2,6 +2,7 @@
 
 from lading.adapters.clock import VirtualClock
 from lading.adapters.disk import MachineDisk
+from lading.embedded import sample_images
 from lading.kernel.values import replace
 from lading.ports.cri import Image, ImageSpec
 from lading.runtime_images import apply, observe
@@ -10,7 +11,6 @@ from lading.runtime_images.apply import Removal, RemovalOutcome
 from lading.runtime_images.gc_types import GcPlan, GcPolicy
 from lading.runtime_images.handlers import WithoutHandlers
 from lading.runtime_images.types import local_id
-from lading.standalone import sample_images
 from tests.runtime_images.conftest import Stand
 from tests.runtime_images.nodes import EVERYTHING, LAYER_BYTES, container, published, tags_left
 

@@ -17,14 +17,14 @@ from lading.adapters.clock import VirtualClock
 from lading.adapters.cri.client import CriClient
 from lading.adapters.disk import LimitedDisk
 from lading.adapters.kubelet import FixedLimits
-from lading.adapters.state_file import LocalStateFile
+from lading.adapters.state_files import LocalStateFile
 from lading.kernel import platforms, references
 from lading.loop import tasks
 from lading.loop.controller import Controller
 from lading.observability.metrics import Metrics
 from lading.ports import platform_image
 from lading.ports.cri import Container, Cri, CriError, ImageSpec, Inspection
-from lading.ports.kubelet import KubeletLimits
+from lading.ports.node import KubeletLimits
 from lading.runtime_images.controller import KEY, PREVIEW_KEPT, GarbageCollection, policy_of
 from lading.runtime_images.gc_types import GcDecision, GcPolicy
 from lading.runtime_images.handlers import WithoutHandlers
@@ -165,14 +165,14 @@ async def test_on_a_disk_that_was_always_full_images_grow_old_all_the_same(
     full: FullNode,
 ) -> None:
     """Otherwise every image would look young for ever, and none would go."""
-    state = ImageStateFile(FileOnFullDisk(full.stand.runtime, images_max=8))
-    collection = full.collection(state=state)
+    file = FileOnFullDisk(full.stand.runtime, images_max=8)
+    collection = full.collection(state=ImageStateFile(file))
     await collection.reconcile(KEY)
-    assert (await state.load()).records is None
+    assert file.content is None
     await full.clock.advance(PERIOD_SECONDS)
     await collection.reconcile(KEY)
     assert await full.used_percent() <= 80
-    assert (await state.load()).records is not None
+    assert file.content is not None
 
 
 class CannotInspectOne(WithoutHandlers):

@@ -1,14 +1,11 @@
 """Images for runtime classes, on a runtime that keeps them by handler and on one that does not."""
 
-from collections.abc import Callable
-
 import pytest
 
 from lading.ports.cri import Cri, ImageSpec, UnknownHandler
 from lading.ports.registry import NoMatchingPlatform
 from lading.runtime_images import ensure
-from lading.runtime_images.ensure import Delivery, Ensured, ImageNode, PullPolicy, Wanted
-from lading.runtime_images.errors import NeverPulled
+from lading.runtime_images.ensure import Delivery, Ensured, ImageNode, Wanted
 from lading.runtime_images.handlers import WithoutHandlers
 from tests.runtime_images.conftest import GUESTS, Stand
 
@@ -56,31 +53,6 @@ async def test_an_unknown_handler_is_refused_by_a_runtime_that_knows_handlers(
         await ensure.ensure(Wanted(image=tag, runtime_handler="riscv"), node(stand))
 
 
-async def test_what_is_present_is_not_pulled_again_unless_always(stand: Stand) -> None:
-    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
-
-    async def pulled(policy: PullPolicy) -> bool:
-        wanted = Wanted(image=tag, runtime_handler="arm", pull_policy=policy)
-        return (await ensure.ensure(wanted, node(stand))).pulled
-
-    assert await pulled(PullPolicy.IF_NOT_PRESENT)
-    assert not await pulled(PullPolicy.IF_NOT_PRESENT)
-    assert not await pulled(PullPolicy.NEVER)
-    assert await pulled(PullPolicy.ALWAYS)
-
-
-@pytest.mark.parametrize("handler", ["", "arm"])
-@pytest.mark.parametrize("make", [node, blind])
-async def test_never_means_that_nothing_is_pulled(
-    stand: Stand, make: Callable[[Stand], ImageNode], handler: str
-) -> None:
-    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
-    wanted = Wanted(image=tag, runtime_handler=handler, pull_policy=PullPolicy.NEVER)
-    with pytest.raises(NeverPulled, match="Never"):
-        await ensure.ensure(wanted, make(stand))
-    assert await stand.runtime.images() == ()
-
-
 async def test_a_runtime_that_ignores_handlers_gets_the_guests_manifest_by_digest(
     stand: Stand,
 ) -> None:
@@ -95,18 +67,13 @@ async def test_a_runtime_that_ignores_handlers_gets_the_guests_manifest_by_diges
     assert found.id == arm.image_id
 
 
-async def test_what_was_resolved_is_remembered_so_the_registry_is_not_asked_again(
-    stand: Stand,
-) -> None:
+async def test_each_pull_by_digest_is_recorded(stand: Stand) -> None:
     tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
     wanted = Wanted(image=tag, runtime_handler="arm")
     first = await ensure.ensure(wanted, blind(stand))
-    moved = {"linux/amd64": [b"new for the host"], "linux/arm64": [b"new for arm guests"]}
-    await stand.publisher.index("app:1", moved)
+    await stand.publisher.index("app:1", {"linux/arm64": [b"new for arm guests"]})
     second = await ensure.ensure(wanted, blind(stand))
-    assert (second.image_id, second.pulled) == (first.image_id, False)
-    always = Wanted(image=tag, runtime_handler="arm", pull_policy=PullPolicy.ALWAYS)
-    assert (await ensure.ensure(always, blind(stand))).image_id != first.image_id
+    assert second.image_id != first.image_id
     assert len((await stand.state.load()).digest_pulls) == 2
 
 
@@ -125,6 +92,4 @@ async def test_without_a_declared_guest_the_image_of_the_host_is_pulled_and_repo
     tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
     ensured = await ensure.ensure(Wanted(image=tag, runtime_handler="kata"), blind(stand))
     host = await ensure.ensure(Wanted(image=tag), blind(stand))
-    assert ensured == Ensured(
-        image_id=host.image_id, pulled=True, delivery=Delivery.HOST_ONLY, named=tag
-    )
+    assert ensured == Ensured(image_id=host.image_id, delivery=Delivery.HOST_ONLY, named=tag)

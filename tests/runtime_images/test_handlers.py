@@ -7,12 +7,12 @@ import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
-from lading.api.node import RUNTIME_CLASSES
+from lading.api.core import RUNTIME_CLASSES
+from lading.embedded import api_server
 from lading.ports.cri import ImageSpec
 from lading.runtime_images import handlers
-from lading.runtime_images.errors import UnknownRuntimeClass
 from lading.runtime_images.handlers import WithoutHandlers
-from lading.standalone import api_server
+from lading.runtime_images.types import UnknownRuntimeClass
 from lading.wiring.gates import parse_gates
 from tests.runtime_images.conftest import Stand
 
@@ -21,7 +21,7 @@ TWO_PLATFORMS = {"linux/amd64": [b"for the host"], "linux/arm64": [b"for arm gue
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[KubeClient]:
-    async with api_server.serve(tmp_path / "api", SystemClock(), port=0) as api:
+    async with api_server.serve(tmp_path / "api", SystemClock()) as api:
         client = KubeClient(api.exchange)
         body = {"metadata": {"name": "isolated"}, "handler": "kata-qemu"}
         await client.create(RUNTIME_CLASSES, body)

@@ -5,7 +5,7 @@ import pytest
 from lading.ports.cri import Cri, Image, ImageSpec, InvalidReference
 from lading.runtime_images import ensure
 from lading.runtime_images import images as node_images
-from lading.runtime_images.ensure import Ensured, ImageNode, PullPolicy, Wanted
+from lading.runtime_images.ensure import Ensured, ImageNode, Wanted
 from lading.runtime_images.handlers import WithoutHandlers
 from tests.runtime_images.conftest import GUESTS, Stand
 
@@ -17,16 +17,9 @@ async def tag(stand: Stand) -> str:
     return await stand.publisher.index("app:1", LAYERS)
 
 
-async def ensured(
-    stand: Stand,
-    runtime: Cri,
-    tag: str,
-    handler: str,
-    policy: PullPolicy = PullPolicy.IF_NOT_PRESENT,
-) -> Ensured:
+async def ensured(stand: Stand, runtime: Cri, tag: str, handler: str) -> Ensured:
     node = ImageNode(runtime=runtime, registry=stand.registry, state=stand.state, guests=GUESTS)
-    wanted = Wanted(image=tag, runtime_handler=handler, pull_policy=policy)
-    return await ensure.ensure(wanted, node)
+    return await ensure.ensure(Wanted(image=tag, runtime_handler=handler), node)
 
 
 async def found_id(stand: Stand, runtime: Cri, name: str, handler: str) -> str | None:
@@ -72,7 +65,7 @@ async def test_what_a_tag_has_moved_on_from_is_still_found_by_its_digest_and_id(
     runtime = WithoutHandlers(stand.runtime)
     old = await ensured(stand, runtime, tag, "arm")
     await stand.publisher.index("app:1", {"linux/arm64": [b"newer"]})
-    new = await ensured(stand, runtime, tag, "arm", PullPolicy.ALWAYS)
+    new = await ensured(stand, runtime, tag, "arm")
     assert await found_id(stand, runtime, tag, "arm") == new.image_id
     for name in (old.named, old.image_id):
         assert await found_id(stand, runtime, name, "arm") == old.image_id

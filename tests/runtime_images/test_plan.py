@@ -8,7 +8,7 @@ import pytest
 from lading.kernel.errors import Malformed
 from lading.kernel.values import replace
 from lading.ports.cri import ContainerState, ImageSpec
-from lading.ports.disk import Space
+from lading.ports.node import Space
 from lading.runtime_images import plan as planning
 from lading.runtime_images.gc_types import (
     GcPolicy,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lading.kernel.values import replace
 from lading.ports.cri import Container, ContainerState, Image, ImageSpec
-from lading.ports.disk import Space
+from lading.ports.node import Space
 from lading.runtime_images import cleanup
 from lading.runtime_images import images as node_images
 from lading.runtime_images import plan as planning

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from lading.kernel.values import replace
-from lading.ports.disk import Space
+from lading.ports.node import Space
 from lading.runtime_images import plan as planning
 from lading.runtime_images import report
 from lading.runtime_images.gc_types import GcPolicy, ObservedImages

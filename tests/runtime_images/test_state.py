@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from lading.adapters.state_file import LocalStateFile
+from lading.adapters.state_files import LocalStateFile
 from lading.kernel.values import replace
 from lading.runtime_images import state
 from lading.runtime_images.gc_types import GcPolicy, records_after

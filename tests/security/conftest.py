@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
+from lading.embedded import cluster
 from lading.observability import logs
-from lading.observability.log_format import LogFormat
-from lading.standalone import cluster
+from lading.observability.logs import LogFormat
 from tests.security.places import Run
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from aiohttp import web
 
-from lading.servers.registry import app as registry_app
-from lading.servers.registry.access import Passwords
-from lading.servers.registry.core import RegistryCore
-from lading.servers.registry.faults import Code, Fault
+from lading.embedded.registry import server as registry_server
+from lading.embedded.registry.access import Passwords
+from lading.embedded.registry.core import RegistryCore
+from lading.embedded.registry.faults import Code, Fault
 
 USER = "carol"
 PASSWORD = "canary-pull-secret-4711"
@@ -99,7 +99,7 @@ async def registry(folder: Path, seen: Seen) -> AsyncIterator[str]:
 
         @web.middleware
         async def redirect(
-            request: web.Request, handler: registry_app.Handler
+            request: web.Request, handler: registry_server.Handler
         ) -> web.StreamResponse:
             if request.method == "GET" and "/blobs/sha256:" in request.path:
                 path = f"{request.match_info['name']}/{request.match_info['digest']}"
@@ -109,7 +109,7 @@ async def registry(folder: Path, seen: Seen) -> AsyncIterator[str]:
             return await handler(request)
 
         tokens = CanaryTokens(seen)
-        app = registry_app.make_app(core, tokens)
+        app = registry_server.make_app(core, tokens)
         app.add_routes([web.get("/token", tokens.issue), web.post("/token", tokens.issue)])
         app.middlewares.append(redirect)
         async with _serving(app) as host:

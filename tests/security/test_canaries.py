@@ -23,13 +23,13 @@ from lading.adapters.registry import client as registry_client
 from lading.api.core import SECRETS
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.embedded import cluster, sample_images, sample_sets
+from lading.embedded.cluster import ClusterOptions, StandaloneCluster
+from lading.embedded.node import NodeDescription
 from lading.kernel import references, texts
 from lading.kernel.backoff import Backoff
 from lading.pinned_images.node.types import PinSettings
 from lading.ports.registry import Credential
-from lading.standalone import cluster, sample_images, sample_sets
-from lading.standalone.cluster import ClusterOptions, StandaloneCluster
-from lading.standalone.node import NodeDescription
 from tests.command import lading
 from tests.e2e import waiting
 from tests.security import places, planted
@@ -145,9 +145,9 @@ async def printed(made: StandaloneCluster, run: Run, sets: Path, host: str) -> s
     where = ("--kubeconfig", str(made.api.kubeconfig))
     pruning = (
         *("--registry-url", f"http://{host}", "--state-dir", str(run.folder)),
-        *("--policy", str(policy), "--keep-younger-than", "0s", "--max-delete-percent", "100"),
-        *("--age-from", "created", "--ignore-guard", "no-references"),
+        *("--policy", str(policy), "--keep-younger-than", "0s", "--age-from", "created"),
     )
+    guards = ("--max-delete-percent", "100", "--ignore-guard", "no-references")
     commands = [
         ("pin", "plan", "-f", str(sets), "--pull-secret", "default/canary"),
         ("pin", "plan", "-f", str(sets), "-o", "json"),
@@ -157,7 +157,7 @@ async def printed(made: StandaloneCluster, run: Run, sets: Path, host: str) -> s
         ("get", "events"),
         ("prune", "references", "-o", str(run.folder / "references.json")),
         ("prune", "plan", "-o", str(run.folder / "plan.jsonl"), *pruning),
-        ("prune", "images", "--confirm", *pruning),
+        ("prune", "images", "--confirm", *pruning, *guards),
     ]
     output = [await lading(*words, *where) for words in commands]
     return "\n".join(one.output + one.errors for one in output)

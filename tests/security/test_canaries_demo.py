@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from lading.adapters.clock import SystemClock
+from lading.embedded import data_folder, sample_boot_images
+from lading.embedded.cluster import ClusterOptions
+from lading.embedded.cluster_registry import RegistrySettings
+from lading.embedded.demo import play, stage
 from lading.kernel.values import replace
-from lading.standalone import data_folder, sample_boot_images
-from lading.standalone.cluster import ClusterOptions
-from lading.standalone.demo import play, stage
-from lading.standalone.registry import RegistrySettings
 from tests.security import places, planted
 from tests.security.places import Run
 from tests.security.planted import Seen, leaks

@@ -21,13 +21,13 @@ from lading.adapters.kube.cluster import KubeCluster
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.administration import AdministrationClient
 from lading.adapters.registry.credentials import Table
+from lading.embedded.registry import server as registry_server
+from lading.embedded.registry.access import AccessGuard, Passwords, TokenGuard
 from lading.kernel.objects import Resource
 from lading.ports.registry import Credential
 from lading.pruning.engine import registry_url
 from lading.pruning.engine.inventory import observe_streams
 from lading.pruning.operator import effective, objects
-from lading.servers.registry import server as registry_server
-from lading.servers.registry.access import AccessGuard, Passwords, TokenGuard
 from lading.wiring.prune import OneRegistry, RegistryTrust
 from tests.adapters.kube.certificates import Authority
 from tests.adapters.registry.hostile import Hostile, Received, served

@@ -20,12 +20,12 @@ import pytest
 from yarl import URL
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.ec2 import client as ec2_client
+from lading.adapters.ec2 import Ec2Client
 from lading.adapters.kube import agent_proxy, kubelet_proxy
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection, ExecPlugin, Trust, User
 from lading.adapters.kube.credentials import Credentials
-from lading.adapters.kube.exchange import NetworkExchange
+from lading.adapters.kube.transport import NetworkTransport
 from lading.adapters.kubelet import LoopbackKubelet
 from lading.adapters.kubelet_identity import KubeletTrust
 from lading.adapters.registry import client as registry_client
@@ -38,7 +38,7 @@ from lading.kernel.digests import Digest
 from lading.kernel.objects import Key
 from lading.ports import kube, registry
 from lading.ports.ec2 import Ec2Error
-from lading.ports.kubelet import KubeletLimits
+from lading.ports.node import KubeletLimits
 from lading.ports.registry import Credential
 from lading.ports.storage import StorageError
 from lading.pruning.engine import registry_url
@@ -147,7 +147,7 @@ async def test_an_api_server_that_redirects_sends_no_proof_elsewhere(
             trust=Trust(authority_pem=certified.authority.pem),
             user=proof(kind, tmp_path, certified.authority),
         )
-        async with NetworkExchange(connection, SystemClock()) as network:
+        async with NetworkTransport(connection, SystemClock()) as network:
             with pytest.raises((kube.KubeError, kubelet_proxy.LimitsUnknown)):
                 await ASKED[asked](KubeClient(network))
         assert api.received
@@ -167,7 +167,7 @@ async def test_an_impostor_of_the_api_server_gets_no_proof(
             trust=Trust(authority_pem=Authority().pem),
             user=proof(kind, tmp_path, certified.authority),
         )
-        async with NetworkExchange(connection, SystemClock()) as network:
+        async with NetworkTransport(connection, SystemClock()) as network:
             with pytest.raises(kube.KubeError):
                 await read_node(KubeClient(network))
         assert other.received == []
@@ -390,7 +390,7 @@ async def test_an_api_server_behind_a_proxy_gets_no_password_of_the_proxy(
             user=User(token=SECRET),
             proxy_url=proxy.url,
         )
-        async with NetworkExchange(connection, SystemClock()) as network:
+        async with NetworkTransport(connection, SystemClock()) as network:
             await KubeClient(network).get(NODES, "one")
         check_proxied(proxy, api)
 
@@ -432,7 +432,7 @@ def write_keys(folder: Path, kind: str) -> Path:
 @pytest.mark.parametrize("kind", ["keys", "web identity"])
 @pytest.mark.parametrize("way", ["redirect", "another certificate"])
 async def test_aws_gets_keys_and_web_identities_and_no_other_host_does(
-    tmp_path: Path, kind: str, way: str
+    tmp_path: Path, kind: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write_keys(tmp_path, kind)
     unknown = Authority().server_context(tmp_path, "127.0.0.1")
@@ -440,11 +440,9 @@ async def test_aws_gets_keys_and_web_identities_and_no_other_host_does(
         tls = unknown if way == "another certificate" else None
         async with served(redirecting(f"http://{elsewhere.host}/"), tls) as aws:
             url = f"{'https' if tls else 'http'}://{aws.host}"
-            async with ec2_client.open_client(
-                file, SystemClock(), {}, endpoint=lambda _: url, sts_endpoint=lambda _: url
-            ) as ec2:
-                with pytest.raises(Ec2Error):
-                    await ec2.image(REGION, "ami-0")
+            monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+            with pytest.raises(Ec2Error):
+                await Ec2Client(file).image(REGION, "ami-0")
             assert bool(got(SECRET, [aws])) is (way == "redirect")
             assert elsewhere.received == []
 

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from lading import files
 from lading.adapters.clock import SystemClock
-from lading.adapters.ec2 import keys
 from lading.adapters.registry import node_credentials
 from lading.cli.main import lading_command
 from lading.kernel.errors import Malformed
@@ -31,7 +30,6 @@ CLUSTER = {
     [
         "prune apply --registry-url http://127.0.0.1:1",
         "get nodes --kubeconfig",
-        "image ls --config",
         "image pull example.com/a/b --runtime-endpoint unix:///none --runtime-config",
         "prune images --registry-url http://127.0.0.1:1 --policy",
         "validate -f",
@@ -76,7 +74,7 @@ async def test_the_dashboard_shows_no_plan_without_an_end() -> None:
         await plan.contents()
 
 
-@pytest.mark.parametrize("read", [keys.read_profile, providers, prune._toml])
+@pytest.mark.parametrize("read", [providers, prune._toml])
 def test_other_readers_refuse_it(read: Callable[[Path], object]) -> None:
-    with pytest.raises(Exception, match=r"larger than 32 MiB|cannot read /dev/zero: OSError"):
+    with pytest.raises(Exception, match="larger than 32 MiB"):
         read(Path(ENDLESS))

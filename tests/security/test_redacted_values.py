@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from lading.adapters.ec2.signing import AwsKeys
 from lading.adapters.kube.connection import Certificate, ExecPlugin, Trust, User
 from lading.adapters.kube.credentials import Proof
 from lading.adapters.kubelet_identity import KubeletTrust
@@ -17,26 +16,24 @@ from lading.adapters.registry.credentials import Table
 from lading.adapters.registry.tokens import Token
 from lading.api.core import Secret
 from lading.cli.documents import ManifestSource
-from lading.kernel.values import Redacted
-from lading.ports.credential import Credential
-from lading.prepull.hold_key import HoldKey
-from lading.servers.registry.access import Passwords, TokenGuard
-from lading.standalone.api_server import Authorized
-from lading.standalone.workloads.actions import RecordWorkloadEvent
-from lading.standalone.workloads.pods.inputs import ProcessInputs
-from lading.standalone.workloads.pods.types import (
+from lading.embedded.api_server import Authorized
+from lading.embedded.registry.access import Passwords, TokenGuard
+from lading.embedded.workloads.pods.inputs import ProcessInputs
+from lading.embedded.workloads.pods.types import (
     ObservedPod,
     ProcessRecord,
     RequestPull,
     StartProcess,
 )
-from lading.web.session import Session
+from lading.kernel.values import Redacted
+from lading.ports.registry import Credential
+from lading.prepull.types import HoldKey
+from lading.web.server import Session
 
 CANARY = "canary-of-a-password"
 HIDDEN: Mapping[type[Redacted], tuple[str, ...]] = {
     AuthFile: ("credential_by_pattern",),
     Authorized: ("token",),
-    AwsKeys: ("secret_access_key", "session_token"),
     Certificate: ("key_pem",),
     Credential: ("password", "identity_token", "registry_token"),
     ExecPlugin: ("environment",),
@@ -50,7 +47,6 @@ HIDDEN: Mapping[type[Redacted], tuple[str, ...]] = {
     Program: ("environment",),
     Proof: ("headers",),
     Proxy: ("headers",),
-    RecordWorkloadEvent: ("about",),
     RequestPull: ("pod",),
     Secret: ("data", "metadata"),
     Session: ("token", "cookie"),

@@ -17,7 +17,7 @@ from lading.loop import tasks
 from lading.ports import kube
 from lading.ports.kube import Selection
 from lading.web.dashboard import Dashboard
-from lading.web.kinds import FOLLOWED, SHOWN_NODES
+from lading.web.following import FOLLOWED, SHOWN_NODES
 from lading.web.pruning_plan import PlanReader
 from tests.boot_images import clusters as boot_clusters
 from tests.boot_images.ignition.stubs import MARKER, spec_2

@@ -14,7 +14,7 @@ from lading.runtime_images.gc_types import GcReason
 from lading.runtime_images.report import CollectionReport
 from lading.web.details import Details, NotPlanned, NotThere
 from lading.web.pruning_plan import PlanReader
-from lading.web.views.pin_plan import PlannedSets
+from lading.web.views.pins import PlannedSets
 from tests.pinned_images.installed_api import api
 from tests.web import clusters, reports
 from tests.web.clusters import following, until

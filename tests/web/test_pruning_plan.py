@@ -14,8 +14,8 @@ from lading.pruning.engine.decisions import plan_file
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
 from lading.web import pruning_plan
 from lading.web.pruning_plan import PAGE_LINES_MAX, PlanQuery, PlanReader
-from lading.web.views import pruning, pruning_contents
-from lading.web.views.problems import Urgency
+from lading.web.views import pruning
+from lading.web.views.wording import Urgency
 from tests.pruning.builders import digest
 from tests.web.plans import write_contents
 
@@ -130,31 +130,31 @@ async def test_a_plan_that_comes_later_is_none_until_it_is_there(tmp_path: Path)
 async def test_a_plan_is_walked_from_the_repository_to_the_blob(tmp_path: Path) -> None:
     found = await PlanReader(write_contents(tmp_path / "plan.jsonl")).contents()
     assert found is not None
-    overview = pruning_contents.overview(found)
+    overview = pruning.overview(found)
     assert overview["repositories"] == [
         {"name": "team/app", "tags": 1, "tagsThatGo": 0, "manifests": 4, "manifestsThatGo": 0}
     ]
     assert overview["kept"] == {"Reachable": 4, "Used": 1}
-    repository = pruning_contents.repository(found, "team/app")
+    repository = pruning.repository(found, "team/app")
     assert repository is not None
     [first] = repository["tags"]
     assert (first["name"], first["digest"], first["decision"], first["reason"]) == (
         "v1", digest("outer"), "keep", "Used",
     )  # fmt: skip
-    outer = pruning_contents.explained(found, digest("outer"))
+    outer = pruning.explained(found, digest("outer"))
     assert outer is not None
     assert [one["digest"] for one in outer["parts"]] == [digest("inner")]
-    blob = pruning_contents.explained(found, digest("l"))
+    blob = pruning.explained(found, digest("l"))
     assert blob is not None
     assert blob["chains"][0][-2:] == ["tag team/app:v1", "tag is used by Pod foo/web"]
-    assert pruning_contents.explained(found, digest("nothing")) is None
-    assert pruning_contents.repository(found, "other") is None
+    assert pruning.explained(found, digest("nothing")) is None
+    assert pruning.repository(found, "other") is None
 
 
 async def test_what_goes_is_counted_in_its_repository(tmp_path: Path) -> None:
     found = await PlanReader(write_contents(tmp_path / "plan.jsonl", is_used=False)).contents()
     assert found is not None
-    assert pruning_contents.overview(found)["repositories"] == [
+    assert pruning.overview(found)["repositories"] == [
         {"name": "team/app", "tags": 1, "tagsThatGo": 1, "manifests": 4, "manifestsThatGo": 4}
     ]
 

@@ -6,7 +6,7 @@ import pytest
 
 from bench.dashboard_objects import LargeCluster
 from lading.web import reading
-from lading.web.kinds import SHOWN_NODES
+from lading.web.following import SHOWN_NODES
 from lading.web.reading import ReadingKube
 
 NODES = 10 * reading.EVENTS_PER_TURN

@@ -13,7 +13,7 @@ from yarl import URL
 from lading.web import server
 from lading.web.details import NotPlanned, NotThere
 from lading.web.hub import Hub
-from lading.web.session import Session
+from lading.web.server import Session
 
 
 async def found(given: dict[str, str]) -> dict[str, str]:

@@ -15,9 +15,9 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import SECRETS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
-from lading.cli.dashboard_plans import SetPlans
+from lading.cli.dashboard import SetPlans
 from lading.loop import tasks
-from lading.ports.http import Exchange, Request, Response
+from lading.ports.http import HttpTransport, Request, Response
 from lading.web import serving
 from lading.web.pruning_plan import PlanReader
 from lading.wiring.live_progress import LiveProgress
@@ -45,7 +45,7 @@ spec: {{pinnedImages: [{{name: "{clusters.IMAGE}"}}]}}
 class Recorded:
     """Passes requests on, and remembers them."""
 
-    exchange: Exchange
+    exchange: HttpTransport
     seen: list[Request] = field(default_factory=list)
 
     async def __call__(self, request: Request) -> Response:
@@ -125,7 +125,7 @@ async def answers(browser: aiohttp.ClientSession) -> dict[str, str]:
 
 async def test_whatever_is_asked_the_cluster_is_only_read(api: KubeClient, tmp_path: Path) -> None:
     await fill(api)
-    recorded = Recorded(api._exchange)
+    recorded = Recorded(api._transport)
     async with opened(KubeClient(recorded), tmp_path) as browser:
         await answers(browser)
     assert {request.method for request in recorded.seen} == {"GET"}

@@ -10,33 +10,35 @@ from lading.api.core import NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET, PINNED_IMAGE_SETS
 from lading.api.rbac import Process, Right
 from lading.kernel.feature_gates import Gate
-from lading.loop.feature import Feature, Kind, Part
-from lading.wiring import generate, generate_rbac
+from lading.loop.feature import Component, Feature, Kind
+from lading.wiring import generate
 from lading.wiring.features import FEATURES
+from lading.wiring.gates import GATES
+from lading.wiring.generate import rbac
 from lading.wiring.rights import rights_of
 
 REPOSITORY = Path(__file__).parents[2]
 FILES = generate.files(REPOSITORY)
-GENERATED_FOLDERS = ("deploy/crds", "deploy/optional")
+WRITTEN_BY_HAND = ("kustomization.yaml", "priority-class.yaml")
+GENERATED_FOLDERS = ("deploy/crds", "deploy/chart/files")
 
 
 def opened_never(context: Any) -> Any:
     raise AssertionError("generating opens nothing")
 
 
-def feature(*rights: Right, reads: tuple[Kind, ...] = (), prune: tuple[Right, ...] = ()) -> Feature:
+def feature(*rights: Right, reads: tuple[Kind, ...] = ()) -> Feature:
     return Feature(
         name="example",
         gate=Gate(name="Example", default=False, off="nothing happens"),
         summary="An example.",
         owns=(PINNED_IMAGE_SET,),
-        controller=(Part(open=opened_never, reads=reads, rights=rights),),
-        prune=prune,
+        controller=(Component(open=opened_never, reads=reads, rights=rights),),
     )
 
 
-def documents(made: Feature, file: str = "deploy/base/rbac.yaml") -> list[dict[str, Any]]:
-    return list(yaml.safe_load_all(generate_rbac.files((made,))[Path(file)]))
+def documents(made: Feature, file: str = "base/rbac.yaml") -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(rbac.files((made,))[rbac.FOLDER / file]))
 
 
 def roles(found: list[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
@@ -60,13 +62,18 @@ def test_a_generated_file_is_fresh(path: Path) -> None:
 
 def test_nothing_is_left_of_what_is_no_longer_generated() -> None:
     there = (one for folder in GENERATED_FOLDERS for one in (REPOSITORY / folder).rglob("*.yaml"))
-    assert {one.relative_to(REPOSITORY) for one in there} <= FILES.keys()
+    generated = (one for one in there if one.name not in WRITTEN_BY_HAND)
+    assert {one.relative_to(REPOSITORY) for one in generated} <= FILES.keys()
 
 
 @pytest.mark.parametrize("of", ["name", "gate"])
 def test_no_two_features_have_the_same_name_or_gate(of: str) -> None:
     found = [getattr(one, of) for one in FEATURES]
     assert len(set(found)) == len(found)
+
+
+def test_the_gates_of_options_are_those_of_the_features() -> None:
+    assert tuple(one.gate for one in FEATURES if one.gate is not None) == GATES
 
 
 def test_a_kind_that_is_read_may_be_listed_and_watched_where_it_is_read() -> None:
@@ -104,7 +111,7 @@ def test_names_and_the_verb_bind_become_part_of_the_rule() -> None:
 
 def test_a_right_of_an_overlay_is_granted_by_the_overlay_only() -> None:
     made = feature(right("deployments"), right("daemonsets", overlay="daemons"))
-    base, optional = documents(made), documents(made, "deploy/optional/daemons/rbac.yaml")
+    base, optional = documents(made), documents(made, "daemons/rbac.yaml")
     granted = [one for rules in roles(base).values() for rule in rules for one in rule["resources"]]
     assert "daemonsets" not in granted
     assert roles(optional) == {
@@ -115,14 +122,6 @@ def test_a_right_of_an_overlay_is_granted_by_the_overlay_only() -> None:
     (binding,) = (one for one in optional if one["kind"] == "ClusterRoleBinding")
     assert binding["roleRef"]["name"] == "lading-controller-daemons"
     assert [one["name"] for one in binding["subjects"]] == ["lading-controller"]
-
-
-def test_the_prune_job_has_an_account_of_its_own_when_a_feature_needs_it() -> None:
-    assert all(one["metadata"]["name"] != "lading-prune" for one in documents(feature()))
-    found = documents(feature(prune=(right("replicasets"),)))
-    accounts = [one["metadata"]["name"] for one in found if one["kind"] == "ServiceAccount"]
-    assert "lading-prune" in accounts
-    assert ("", "lading-prune") in roles(found)
 
 
 def test_what_two_features_need_is_granted_once() -> None:

@@ -4,9 +4,9 @@ import pytest
 
 from lading.api.imageregistry import IMAGE_PRUNER
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET
-from lading.wiring import generate_kinds
+from lading.wiring.generate import kinds
 
-PAGE = generate_kinds.page((IMAGE_PRUNER, PINNED_IMAGE_SET))
+PAGE = kinds.page((IMAGE_PRUNER, PINNED_IMAGE_SET))
 ROWS = {line.split("`")[1]: line for line in PAGE.splitlines() if line.startswith("| `")}
 
 
@@ -16,12 +16,12 @@ ROWS = {line.split("`")[1]: line for line in PAGE.splitlines() if line.startswit
         pytest.param("spec.pinnedImages[].name", "**Required.**", id="a required field is marked"),
         pytest.param("spec.pinnedImages[].name", "Rule: ", id="rules of CEL are listed"),
         pytest.param("spec.pinnedImages[].name", "sha256:&lt;", id="text is not read as HTML"),
-        pytest.param("spec.pinnedImages", "list of object", id="a list names its entries"),
+        pytest.param("spec.pinnedImages", "[]object", id="a list names its entries"),
         pytest.param("spec.nodeSelector", "label selector", id="a selector is one type"),
         pytest.param("spec.logLevel", "One of `Normal`, `Debug`", id="values are listed"),
         pytest.param("spec.keepTagRevisions", "Default: `3`", id="a default is shown"),
         pytest.param("spec.suspend", "Default: `false`", id="a default is as in YAML"),
-        pytest.param("status.lastRun[].kept", "map of int64", id="a map names its values"),
+        pytest.param("status.lastRun[].kept", "map[string]int64", id="a map names its values"),
         pytest.param(
             "spec.keepYoungerThan", "integer or string", id="a field of two types names both"
         ),

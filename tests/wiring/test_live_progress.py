@@ -10,10 +10,10 @@ import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
+from lading.embedded import cluster
+from lading.embedded.cluster import ClusterOptions
+from lading.embedded.node import NodeDescription
 from lading.ports.http import Request, Response
-from lading.standalone import cluster
-from lading.standalone.cluster import ClusterOptions
-from lading.standalone.node import NodeDescription
 from lading.wiring import live_progress
 from lading.wiring.live_progress import LiveProgress
 from tests.e2e import waiting

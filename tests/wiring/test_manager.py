@@ -15,31 +15,29 @@ from structlog.testing import capture_logs
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
-from lading.api.coordination import LEASES
-from lading.api.core import NODES
+from lading.api.core import EVENTS, LEASES, NODES, Event
 from lading.api.definitions import Definition
-from lading.api.events import EVENTS, Event
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET
 from lading.boot_images.feature import FEATURE as BOOT_IMAGES
+from lading.embedded import node as nodes
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage.memory import MemoryStorage
+from lading.embedded.node import NodeDescription
 from lading.installation import apply as installation
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Object
-from lading.loop import event_series, tasks
-from lading.loop.feature import Context, Feature, Kind, Part, Work
+from lading.loop import recorder, tasks
+from lading.loop.feature import Component, Context, Feature, Kind, Tasks
 from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
 from lading.pinned_images.feature import FEATURE as PINNED_IMAGES
 from lading.pools.feature import FEATURE as POOLS
 from lading.ports import kube
 from lading.ports.http import Request, Response
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
-from lading.standalone import node as nodes
-from lading.standalone.api_server import Authorized
-from lading.standalone.node import NodeDescription
 from lading.wiring import agent, controller
 from lading.wiring.features import DEFINITIONS
 from lading.wiring.gates import parse_gates
@@ -75,21 +73,21 @@ GATE = Gate(name="Widgets", default=True, off="nothing happens")
 
 
 @contextlib.asynccontextmanager
-async def open_widgets(context: Context) -> AsyncIterator[Work]:
+async def open_widgets(context: Context) -> AsyncIterator[Tasks]:
     """Records an event about each widget that there is."""
     widgets = context.informers.of(WIDGETS)
 
     async def reconcile(key: Any) -> None:
         found = widgets.get(key)
         if found is not None:
-            reference = event_series.reference(WIDGETS, found)
+            reference = recorder.reference(WIDGETS, found)
             context.recorder.record(
                 reference, reason=Happening.SEEN, action="Watch", note="a widget"
             )
 
     one = context.controller(name="widgets", reconcile=reconcile)
     one.watch(widgets, lambda old, new: (new.key,) if new else ())
-    yield Work(controllers=(one,))
+    yield Tasks(controllers=(one,))
 
 
 OTHER = Feature(
@@ -97,7 +95,7 @@ OTHER = Feature(
     gate=GATE,
     summary="An example.",
     owns=(WIDGET,),
-    controller=(Part(open=open_widgets, reads=(Kind(resource=WIDGETS),)),),
+    controller=(Component(open=open_widgets, reads=(Kind(resource=WIDGETS),)),),
 )
 
 
@@ -274,7 +272,7 @@ async def test_an_api_server_that_is_away_while_owners_are_read_ends_nothing(
     async def away_for_definitions(request: Request) -> Response:
         if CUSTOM_RESOURCE_DEFINITIONS.plural in request.path:
             raise kube.Unavailable("connection refused")
-        return await api._exchange(request)
+        return await api._transport(request)
 
     manager = controllers(KubeClient(away_for_definitions), OTHER)
     async with tasks.started(manager.run()):

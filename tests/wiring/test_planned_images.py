@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.journal import FileJournal
+from lading.adapters.state_files import FileJournal
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node.types import PullErrorKind
 from lading.wiring import planned_images

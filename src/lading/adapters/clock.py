@@ -1,7 +1,7 @@
-"""Two clocks: the machine's, and one that stands still until a test advances it.
+"""Two clocks: the machine's, and a virtual one that tests advance.
 
-The virtual clock makes tests and the simulator deterministic: sleepers wake in the order of
-their deadlines, and everything they set off runs to its end before time moves again.
+The virtual clock makes tests deterministic: sleepers wake in the order of their deadlines, and all
+tasks come to rest before time moves again.
 """
 
 import asyncio

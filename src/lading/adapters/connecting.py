@@ -1,4 +1,4 @@
-"""Why a connection failed, in words for people."""
+"""The reason of a failed connection, as text."""
 
 import os
 import re

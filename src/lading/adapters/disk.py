@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from lading.ports.cri import Cri
-from lading.ports.disk import Space
+from lading.ports.node import Space
 
 
 class MachineDisk:

@@ -16,7 +16,7 @@ from lading.adapters.kubelet_identity import LOOPBACK, KubeletTrust, NotTheKubel
 from lading.kernel import durations
 from lading.kernel.errors import UNREADABLE
 from lading.ports.clock import Clock
-from lading.ports.kubelet import KubeletLimits
+from lading.ports.node import KubeletLimits
 
 KEPT_SECONDS = 600.0  # the kubelet reads its configuration when it starts
 ANSWER_SECONDS_MAX = 5.0

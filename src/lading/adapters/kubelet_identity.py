@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
 from lading.adapters.kube.connection import Trust
-from lading.adapters.kube.tls import Contexts
+from lading.adapters.kube.transport import Contexts
 from lading.kernel.values import Redacted
 
 LOOPBACK = "127.0.0.1"

@@ -1,6 +1,6 @@
-"""The one process that changes the pins of this machine: it holds a lock in the state directory.
+"""A lock in the state directory: only one process changes the pins of this machine.
 
-The kernel takes the lock back when the process ends, however it ends. The file says who has it.
+The kernel releases the lock when the process ends. The file names the owner.
 """
 
 import fcntl

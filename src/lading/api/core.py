@@ -1,4 +1,4 @@
-"""The built-in kinds of the core group, cut down to the fields that Lading reads."""
+"""The kinds of Kubernetes itself, cut down to the fields that Lading reads."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ class ListedNodeStatus(Model, frozen=True, kw_only=True):
 
 
 class ListedNode(Object, frozen=True, kw_only=True):
-    """A Node with the images that its kubelet lists, which are too large to keep."""
+    """A Node with the list of its images, which is too large to cache."""
 
     status: ListedNodeStatus = ListedNodeStatus()
 
@@ -171,4 +171,143 @@ CONFIG_MAPS = Resource(
 )
 SECRETS = Resource(
     group="", version="v1", kind="Secret", plural="secrets", namespaced=True, type=Secret
+)
+
+
+class RuntimeClass(Object, frozen=True, kw_only=True):
+    handler: str = ""
+
+
+RUNTIME_CLASSES = Resource(
+    group="node.k8s.io",
+    version="v1",
+    kind="RuntimeClass",
+    plural="runtimeclasses",
+    namespaced=False,
+    type=RuntimeClass,
+)
+
+
+class DaemonSet(Object, frozen=True, kw_only=True):
+    spec: dict[str, Any] = {}
+
+
+DAEMON_SETS = Resource(
+    group="apps",
+    version="v1",
+    kind="DaemonSet",
+    plural="daemonsets",
+    namespaced=True,
+    type=DaemonSet,
+)
+
+
+class CronJobStatus(Model, frozen=True, kw_only=True):
+    last_schedule_time: str | None = None
+    last_successful_time: str | None = None
+
+
+class CronJob(Object, frozen=True, kw_only=True):
+    spec: dict[str, Any] = {}
+    status: CronJobStatus = CronJobStatus()
+
+
+class JobCondition(Model, frozen=True, kw_only=True):
+    type: str
+    status: Truth
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+
+
+class JobStatus(Model, frozen=True, kw_only=True):
+    start_time: str | None = None
+    completion_time: str | None = None
+    conditions: tuple[JobCondition, ...] = ()
+
+
+class Job(Object, frozen=True, kw_only=True):
+    status: JobStatus = JobStatus()
+
+    @property
+    def completion(self) -> JobCondition | None:
+        return self._holds("Complete")
+
+    @property
+    def failure(self) -> JobCondition | None:
+        return self._holds("Failed")
+
+    def _holds(self, type_: str) -> JobCondition | None:
+        return next(
+            (
+                one
+                for one in self.status.conditions
+                if one.type == type_ and one.status is Truth.TRUE
+            ),
+            None,
+        )
+
+
+CRON_JOBS: Resource[CronJob] = Resource(
+    group="batch", version="v1", kind="CronJob", plural="cronjobs", namespaced=True, type=CronJob
+)
+JOBS: Resource[Job] = Resource(
+    group="batch", version="v1", kind="Job", plural="jobs", namespaced=True, type=Job
+)
+
+
+class LeaseSpec(Model, frozen=True, kw_only=True):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class Lease(Object, frozen=True, kw_only=True):
+    spec: LeaseSpec = LeaseSpec()
+
+
+LEASES = Resource(
+    group="coordination.k8s.io",
+    version="v1",
+    kind="Lease",
+    plural="leases",
+    namespaced=True,
+    type=Lease,
+)
+
+
+class ObjectReference(Model, frozen=True, kw_only=True):
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class EventSeries(Model, frozen=True, kw_only=True):
+    count: int
+    last_observed_time: str
+
+
+class Event(Object, frozen=True, kw_only=True):
+    event_time: str | None = None
+    reporting_controller: str = ""
+    reporting_instance: str = ""
+    type: str = ""
+    reason: str = ""
+    action: str = ""
+    note: str = ""
+    regarding: ObjectReference = ObjectReference()
+    series: EventSeries | None = None
+
+
+EVENTS = Resource(
+    group="events.k8s.io",
+    version="v1",
+    kind="Event",
+    plural="events",
+    namespaced=True,
+    type=Event,
 )

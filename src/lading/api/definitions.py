@@ -1,11 +1,12 @@
-"""CustomResourceDefinitions: what one of our kinds declares, and the manifest it becomes.
+"""CustomResourceDefinitions: the declaration of a kind, and its manifest and YAML.
 
-A kind is a page of declarations in its group's module; nothing here knows a particular kind.
+Each kind is declared in the module of its API group.
 """
 
 from typing import Any
 
 import msgspec
+import yaml
 
 from lading.api import schema
 from lading.kernel.objects import Object, Resource
@@ -111,3 +112,14 @@ def _column(column: Column) -> dict[str, Any]:
     if column.priority:
         printed["priority"] = column.priority
     return printed
+
+
+_HEADER = "# Generated from the features by `make generate`; do not edit.\n"
+_WIDTH_CHARACTERS = 100
+
+
+def as_yaml(definition: Definition) -> str:
+    text = yaml.safe_dump(
+        definition.manifest(), sort_keys=False, allow_unicode=True, width=_WIDTH_CHARACTERS
+    )
+    return _HEADER + text

@@ -1,7 +1,7 @@
-"""Definitions of kinds that belong to others, loose enough for any of their versions.
+"""Definitions of kinds of OpenShift and Cluster API, without validation.
 
-They let machine sets exist where neither OpenShift nor Cluster API is installed: on the embedded
-API server and in tests. A cluster that has the real ones never gets these.
+The embedded API server and tests install them, to have machine sets. A cluster with the real kinds
+never gets them.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """machine.openshift.io: machine sets as OpenShift has them. The kinds belong to OpenShift.
 
-What a machine set holds differs by platform, and a patch must keep what it does not know. So its
-spec is read as plain JSON, whatever that is.
+The spec of a machine set differs by platform, and a patch must keep unknown fields. So the spec is
+read as plain JSON.
 """
 
 from typing import Any

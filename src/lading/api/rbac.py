@@ -1,23 +1,24 @@
-"""rbac.authorization.k8s.io: the rights that a process needs, as values.
+"""rbac.authorization.k8s.io: the rights that a process needs, and the objects that grant them.
 
-A feature declares them; the Roles and bindings in `deploy/` are generated from them.
+A feature declares its rights; the Roles and bindings in `deploy/` are generated from them.
 """
 
 from enum import StrEnum
 
 import msgspec
 
+from lading.kernel.objects import Model, Object, Resource
+
 NAMESPACE = "lading-system"
-"""Where the controller runs, with the pods that hold images and those that prune."""
+"""The namespace of the controller, and of the pods that hold or prune images."""
 AGENT_NAMESPACE = "lading-agents"
-"""Where the agents run. They are root on their node, so nothing else may run beside them."""
+"""The namespace of the agents. They are root on their node, so nothing else may run there."""
 READ = ("get", "list", "watch")
 
 
 class Process(StrEnum):
     CONTROLLER = "controller"
     AGENT = "agent"
-    PRUNE = "prune"
 
     @property
     def namespace(self) -> str:
@@ -36,4 +37,47 @@ class Right(msgspec.Struct, frozen=True, kw_only=True):
     overlay: str = ""
     """The optional overlay that grants it; without one it is always granted."""
     why: str = ""
-    """What a reader of the Role cannot guess."""
+    """A comment for readers of the Role."""
+
+
+RBAC_GROUP = "rbac.authorization.k8s.io"
+
+
+class ServiceAccount(Object, frozen=True, kw_only=True):
+    pass
+
+
+class RoleReference(Model, frozen=True, kw_only=True):
+    api_group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class RoleSubject(Model, frozen=True, kw_only=True):
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+    api_group: str = ""
+
+
+class ClusterRoleBinding(Object, frozen=True, kw_only=True):
+    role_ref: RoleReference = RoleReference()
+    subjects: tuple[RoleSubject, ...] | None = ()
+
+
+SERVICE_ACCOUNTS: Resource[ServiceAccount] = Resource(
+    group="",
+    version="v1",
+    kind="ServiceAccount",
+    plural="serviceaccounts",
+    namespaced=True,
+    type=ServiceAccount,
+)
+CLUSTER_ROLE_BINDINGS: Resource[ClusterRoleBinding] = Resource(
+    group=RBAC_GROUP,
+    version="v1",
+    kind="ClusterRoleBinding",
+    plural="clusterrolebindings",
+    namespaced=False,
+    type=ClusterRoleBinding,
+)

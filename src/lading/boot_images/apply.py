@@ -1,5 +1,9 @@
-"""Carries out the actions of a plan. Every write is ours to repeat and guarded where it matters."""
+"""Carries out the actions of a plan, and remembers which writes failed.
 
+A write can be repeated, and applies only to the observed version where that matters.
+"""
+
+from collections.abc import Hashable
 from typing import Any, assert_never
 
 import msgspec
@@ -10,7 +14,7 @@ from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.api.machine import MACHINE_SETS, MachineSet
 from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_IMAGE_HISTORIES
 from lading.api.operator import MACHINE_CONFIGURATIONS
-from lading.boot_images import clones, stubs
+from lading.boot_images import stubs, templates
 from lading.boot_images.types import (
     FIELD_MANAGER,
     PROOF_ANNOTATION,
@@ -18,6 +22,7 @@ from lading.boot_images.types import (
     CloneTemplate,
     DeleteHistory,
     DeleteTemplate,
+    FailedWrite,
     MarkTemplate,
     PatchMachineSet,
     ReportConfiguration,
@@ -28,8 +33,35 @@ from lading.boot_images.types import (
     WriteStub,
 )
 from lading.kernel.objects import Object, Resource
+from lading.kernel.values import replace
 from lading.ports import kube
+from lading.ports.clock import Clock
 from lading.ports.kube import Kube, PatchType
+
+
+class WriteLedger:
+    """The writes that failed last, by lane. `observe` reads it like any other fact."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures: dict[Hashable, FailedWrite] = {}
+
+    def failures(self) -> dict[Hashable, FailedWrite]:
+        return dict(self._failures)
+
+    def failed(self, lane: Hashable, error: kube.KubeError) -> None:
+        before = self._failures.get(lane)
+        self._failures[lane] = FailedWrite(
+            message=str(error),
+            refused=not isinstance(error, kube.Transient),
+            attempts=(before.attempts if before else 0) + 1,
+            failed_at=self._clock.now(),
+        )
+
+    def succeeded(self, action: Action) -> None:
+        """The history and the status are in the lane of the patch, and do not end its failure."""
+        if isinstance(action, WriteStub | MarkTemplate | DeleteTemplate | PatchMachineSet):
+            self._failures.pop(action.lane, None)
 
 
 async def apply(
@@ -40,7 +72,7 @@ async def apply(
     resource_version: str = "",
     field_manager: str = FIELD_MANAGER,
 ) -> Object | None:
-    """The object as it is now. `resource_version` is that of the history to save."""
+    """The written object. `resource_version` is that of the history to save."""
     match action:
         case StampGolden(key=key):
             metadata = {
@@ -88,7 +120,7 @@ async def apply(
 
 
 async def _save(action: SaveHistory, api: Kube, resource_version: str) -> Object:
-    """What `lading bootimage resume` wrote stays: that field is not ours to apply."""
+    """`resumedAfterIndex` belongs to `lading bootimage resume`, so it is not applied."""
     spec = msgspec.to_builtins(action.spec)
     spec.pop("resumedAfterIndex", None)
     body = _body(MACHINE_SET_BOOT_IMAGE_HISTORIES, action.key.name, action.key.namespace)
@@ -99,7 +131,7 @@ async def _save(action: SaveHistory, api: Kube, resource_version: str) -> Object
 
 
 async def _write_stub(action: WriteStub, api: Kube) -> None:
-    """An error of the API server may quote what it refuses, so it is not passed on."""
+    """An error of the API server may quote the Secret, so its text is not passed on."""
     try:
         if action.resource_version:
             operations: list[dict[str, Any]] = [
@@ -167,28 +199,22 @@ async def _clone(action: CloneTemplate, api: Kube) -> None:
 
 
 async def _use_again(action: CloneTemplate, api: Kube, resource: Resource[MachineTemplate]) -> None:
-    """The name follows from the content, so what is there should be the same, and must stay."""
+    """The name has a hash of the content, so the existing template should be the same."""
     metadata = action.body["metadata"]
     present = await api.get(resource, metadata["name"], namespace=metadata["namespace"])
     if present.metadata.deletion_timestamp:
         raise kube.Conflict(f"{resource.kind} {present.key} is being deleted")
-    if not clones.holds(present.spec, action.body["spec"]):
+    if not templates.holds(present.spec, action.body["spec"]):
         raise kube.Invalid(f"{resource.kind} {present.key} exists with another content")
-    if clones.UNUSED_ANNOTATION in present.metadata.annotations:
-        version = TemplateVersion(
-            api_version=resource.api_version,
-            kind=resource.kind,
-            key=present.key,
-            uid=present.metadata.uid,
-            resource_version=present.metadata.resource_version,
-        )
-        await _mark(version, "", api)
+    if templates.UNUSED_ANNOTATION in present.metadata.annotations:
+        known = replace(present, api_version=resource.api_version, kind=resource.kind)
+        await _mark(TemplateVersion.of(known), "", api)
 
 
 async def _mark(template: TemplateVersion, since: str, api: Kube) -> None:
     metadata = {
         "resourceVersion": template.resource_version,
-        "annotations": {clones.UNUSED_ANNOTATION: since or None},
+        "annotations": {templates.UNUSED_ANNOTATION: since or None},
     }
     await api.patch(
         _resource_of(template.api_version, template.kind),

@@ -1,9 +1,9 @@
-"""Wires the passes over machine sets: which changes start one, and what a failed write means.
+"""Reconciles the machine sets of one API, and watches what may change them.
 
-All machine sets of one API are planned together, because they share stubs and the release.
+One plan is for all machine sets of an API, because they share stubs and the release.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import chain
@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import structlog
 
-from lading.api.cluster_api import TemplateKey
 from lading.api.core import CONFIG_MAPS, NODES, ConfigMap, Node
 from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import (
@@ -21,33 +20,28 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
-from lading.boot_images import amis, apply, machines, observe, plan, rules, stream, unused_templates
+from lading.boot_images import apply, observe, plan, stream
+from lading.boot_images.apply import WriteLedger
+from lading.boot_images.observe import Observer
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.reasons import BootImageEventReason
 from lading.boot_images.types import (
     OS_RELEASE_LABEL,
     Action,
     BootImageSettings,
-    DeleteTemplate,
-    FailedWrite,
-    MarkTemplate,
     ObservedMachineSets,
     PatchMachineSet,
     ReportMachineSet,
     SaveHistory,
     WriteStub,
 )
-from lading.boot_images.verdicts import MachineSetState, Why
+from lading.boot_images.verdicts import BootImageEventReason, MachineSetState, Why
 from lading.kernel.objects import Key, Object, Resource
 from lading.kernel.planning import Plan
-from lading.kernel.values import replace
-from lading.loop import event_series, pipeline
+from lading.loop import pipeline, recorder
 from lading.loop.controller import Controller
-from lading.loop.event_series import Severity
-from lading.loop.informer import Informer, Informers
-from lading.loop.optional_informer import OptionalInformer
-from lading.loop.read_your_writes import ReadYourWrites
-from lading.loop.recorder import EventRecorder
+from lading.loop.informer import Informer, Informers, OptionalInformer
+from lading.loop.reconciler import ReadYourWrites
+from lading.loop.recorder import EventRecorder, Severity
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.ec2 import Ec2
@@ -59,7 +53,7 @@ log = structlog.get_logger(__name__)
 
 
 class WriteFailed(Exception):
-    """A write of one lane failed; the next pass plans with that fact."""
+    """A write failed. The ledger has the failure, and the next plan uses it."""
 
 
 class BootImageCaches(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,8 +96,6 @@ class BootImageCaches(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MachineSetsReconciler:
-    """One pipeline over all machine sets of one API."""
-
     def __init__(
         self,
         *,
@@ -129,9 +121,8 @@ class MachineSetsReconciler:
         self._settings = settings
         self._recorder = recorder
         self._namespace = namespace
-        self._secrets = observe.SecretReader(kube, clock, settings.secrets_interval)
-        self._amis = amis.AmiReader(ec2, clock, settings.secrets_interval)
-        self._failures: dict[Hashable, FailedWrite] = {}
+        self._observer = Observer(kube, clock, settings, ec2)
+        self._ledger = WriteLedger(clock)
         self._machine_sets = {
             one.selection.namespace: ReadYourWrites(one, clock) for one in caches.machine_sets
         }
@@ -139,7 +130,7 @@ class MachineSetsReconciler:
         self._golden = ReadYourWrites(caches.golden, clock)
 
     async def reconcile(self, key: Key) -> datetime | None:
-        """A failed write does not retry at once: the next pass plans with that fact."""
+        """The plan decides when a failed write is retried, so it is no error of the key."""
         try:
             return await pipeline.reconcile(self, key, self._clock)
         except ExceptionGroup as group:
@@ -149,82 +140,42 @@ class MachineSetsReconciler:
             return self._clock.now() + timedelta(seconds=self._settings.retry.seconds_min)
 
     async def observe(self, key: Key) -> ObservedMachineSets:
-        machine_sets = tuple(chain.from_iterable(self._machine_sets.values()))
-        is_cluster = self._api is Api.CLUSTER
-        namespaces = self._settings.cluster_api_namespaces
-        templates = (
-            await observe.templates(self._kube, machine_sets, namespaces_of_clones=namespaces)
-            if is_cluster
-            else {}
+        return await self._observer.complete(
+            ObservedMachineSets(
+                api=self._api,
+                machine_sets=tuple(chain.from_iterable(self._machine_sets.values())),
+                histories=tuple(self._histories),
+                configurations=tuple(self._caches.configurations),
+                golden=next(iter(self._golden), None),
+                authority=next(iter(self._caches.authority), None),
+                cluster_version=await self._cluster_versions.get("version"),
+                infrastructure=await self._infrastructures.get("cluster"),
+                nodes=tuple(self._caches.nodes),
+                failures=self._ledger.failures(),
+            )
         )
-        others = await observe.authorities(self._kube, self._settings) if is_cluster else {}
-        version = await self._cluster_versions.get("version")
-        can_prove = version is None  # beside a ClusterVersion no node counts
-        configurations = tuple(self._caches.configurations)
-        enrolment = rules.enrolment(configurations)
-        enrolled = [one for one in machine_sets if enrolment.includes(self._api, one)]
-        wanted = observe.secrets_wanted(self._api, enrolled, templates)
-        infrastructure = await self._infrastructures.get("cluster")
-        observed = ObservedMachineSets(
-            api=self._api,
-            machine_sets=machine_sets,
-            other_machine_sets=others,
-            templates=templates,
-            histories=tuple(self._histories),
-            configurations=configurations,
-            golden=next(iter(self._golden), None),
-            authority=next(iter(self._caches.authority), None),
-            cluster_version=version,
-            infrastructure=infrastructure,
-            nodes=tuple(self._caches.nodes),
-            machine_images=await self._machine_images(infrastructure) if can_prove else {},
-            secrets=await self._secrets.read(wanted),
-            failures=dict(self._failures),
-        )
-        region = rules.region(observed)
-        return replace(
-            observed,
-            templates_in_use=await self._templates_in_use(observed),
-            amis=await self._amis.read(amis.wanted(self._api, enrolled, templates, region=region)),
-        )
-
-    async def _machine_images(self, infrastructure: Infrastructure | None) -> dict[str, str]:
-        name = self._settings.cluster_name or rules.name_of(infrastructure)
-        found = await machines.made(self._kube, self._settings, cluster_name=name)
-        return {one.node: one.image for one in found if one.node}
-
-    async def _templates_in_use(
-        self, observed: ObservedMachineSets
-    ) -> frozenset[TemplateKey] | None:
-        """Read anew, and only where a clone may be removed: a cache may lag behind."""
-        candidates = unused_templates.may_be_unused(observed)
-        if not candidates:
-            return None
-        kinds = {kind for kind, _, _ in candidates}
-        return await machines.templates_in_use(self._kube, self._settings, kinds)
 
     def plan(self, observed: ObservedMachineSets, now: datetime) -> Plan:
         return plan.plan(observed, self._settings, now, namespace=self._namespace)
 
     async def apply(self, action: Action) -> None:
+        known = self._histories.get(action.key) if isinstance(action, SaveHistory) else None
+        version = known.metadata.resource_version if known else ""
         try:
             with pipeline.precondition(type(action).__name__):
-                written = await self._apply(action)
+                written = await apply.apply(
+                    action, self._kube, self._resource, resource_version=version
+                )
         except (kube.Forbidden, kube.Invalid, kube.Transient) as error:
-            self._failed(action.lane, error)
+            self._ledger.failed(action.lane, error)
+            log.warning("write failed", lane=str(action.lane), error=str(error))
             raise WriteFailed(f"{type(action).__name__} failed: {error}") from error
         finally:
             if isinstance(action, WriteStub):
-                self._secrets.forget(action.key)
+                self._observer.forget_secret(action.key)
+        self._ledger.succeeded(action)
         self._remember(written)
         self._record(action, written)
-
-    async def _apply(self, action: Action) -> Object | None:
-        version = ""
-        if isinstance(action, SaveHistory):
-            known = self._histories.get(action.key)
-            version = known.metadata.resource_version if known else ""
-        return await apply.apply(action, self._kube, self._resource, resource_version=version)
 
     def _remember(self, written: Object | None) -> None:
         match written:
@@ -237,22 +188,9 @@ class MachineSetsReconciler:
             case _:
                 pass
 
-    def _failed(self, lane: Hashable, error: kube.KubeError) -> None:
-        before = self._failures.get(lane)
-        self._failures[lane] = FailedWrite(
-            message=str(error),
-            refused=not isinstance(error, kube.Transient),
-            attempts=(before.attempts if before else 0) + 1,
-            failed_at=self._clock.now(),
-        )
-        log.warning("write failed", lane=str(lane), error=str(error))
-
     def _record(self, action: Action, written: Object | None) -> None:
         match action:
-            case WriteStub() | MarkTemplate() | DeleteTemplate():
-                self._failures.pop(action.lane, None)
-            case PatchMachineSet(lane=lane, because=because) if written is not None:
-                self._failures.pop(lane, None)
+            case PatchMachineSet(because=because) if written is not None:
                 self._event(written, BootImageEventReason.UPDATED, because, Severity.NORMAL)
             case ReportMachineSet(lane=("set", _, Key() as key), status=status) if (
                 status.state == MachineSetState.FAILED
@@ -265,7 +203,7 @@ class MachineSetsReconciler:
 
     def _event(self, regarding: Object, reason: StrEnum, note: str, severity: Severity) -> None:
         self._recorder.record(
-            event_series.reference(self._resource, regarding),
+            recorder.reference(self._resource, regarding),
             reason=reason,
             action="UpdateBootImage",
             note=note,
@@ -309,7 +247,7 @@ def watch(
 
 
 def _facts_of(node: Node | None) -> tuple[object, ...] | None:
-    """What of a node can prove a release or name an architecture; a heartbeat cannot."""
+    """The fields that can prove a release or name an architecture; no heartbeat."""
     if node is None:
         return None
     ready = [one.status for one in node.status.conditions if one.type == "Ready"]

@@ -1,4 +1,4 @@
-"""What becomes of one machine set: why it is left alone, or what is patched and how. Pure."""
+"""The verdict on one machine set: why it keeps its image, or what is patched. Pure."""
 
 from datetime import datetime, timedelta
 
@@ -6,15 +6,14 @@ import msgspec
 
 from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistorySpec
-from lading.boot_images import history, machine_specs, patches, proof, rules, stream
+from lading.boot_images import history, machine_specs, release, rules, stream, templates
 from lading.boot_images.machine_specs import MachineSpec
-from lading.boot_images.platforms.types import AmiFacts, BootImage, CurrentImage, Question
-from lading.boot_images.proof import ReleaseProof
+from lading.boot_images.platforms.types import AmiFacts, BootImage, CurrentImage, TargetRequest
+from lading.boot_images.release import Release
 from lading.boot_images.rules import Enrolment
 from lading.boot_images.stream import Golden
-from lading.boot_images.stubs import Stubs
+from lading.boot_images.stubs import Choice, Stubs
 from lading.boot_images.types import (
-    PROOF_ANNOTATION,
     BootImageSettings,
     CloneTemplate,
     FailedWrite,
@@ -23,26 +22,19 @@ from lading.boot_images.types import (
     PatchMachineSet,
     WriteStub,
 )
-from lading.boot_images.verdicts import Failed, MachineSetState, Manual, Skipped, Why
+from lading.boot_images.verdicts import NotUpdated, Why
 from lading.kernel import planning
 from lading.kernel.backoff import Backoff
 
 ATTEMPTS_BEFORE_DEGRADED = 3  # an outage of the API server passes; a refusal does not
 
 
-class Release(msgspec.Struct, frozen=True, kw_only=True):
-    """The golden images and whether they may be used."""
-
-    golden: Golden | None = None
-    proof: ReleaseProof | None = None
-    problem: Skipped | None = None
-
-
 class MachineSetDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """A verdict, and what to write for it."""
+    """A verdict, and the writes that follow from it."""
 
     verdict: MachineSetVerdict
     field: str = ""
+    """The name of the image field."""
     is_of_stream: bool = False
     image: BootImage | None = None
     secret: str = ""
@@ -51,28 +43,8 @@ class MachineSetDecision(msgspec.Struct, frozen=True, kw_only=True):
     retry_at: datetime | None = None
 
 
-def release_of(observed: ObservedMachineSets) -> Release:
-    if observed.golden is None:
-        message = f"ConfigMap {stream.NAME} does not exist"
-        return Release(problem=Skipped(Why.GOLDEN_MISSING, message))
-    try:
-        golden = stream.golden(observed.golden.data)
-    except stream.Broken as broken:
-        message = f"ConfigMap {observed.golden.key}: {broken}"
-        return Release(problem=Skipped(Why.GOLDEN_BROKEN, message))
-    proven = proof.prove(
-        golden,
-        cluster_version=observed.cluster_version,
-        nodes=observed.nodes,
-        annotation=observed.golden.metadata.annotations.get(PROOF_ANNOTATION, ""),
-        machine_images=observed.machine_images,
-    )
-    problem = None if proven.is_proven else Skipped(Why.NOT_PROVEN, proven.message)
-    return Release(golden=golden, proof=proven, problem=problem)
-
-
-class Pass(msgspec.Struct, frozen=True, kw_only=True):
-    """What all machine sets of one pass share; it is found once."""
+class ReconcileInput(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts that all machine sets of one reconcile share."""
 
     observed: ObservedMachineSets
     settings: BootImageSettings
@@ -85,199 +57,188 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(
         cls, observed: ObservedMachineSets, settings: BootImageSettings, now: datetime
-    ) -> "Pass":
+    ) -> "ReconcileInput":
         return cls(
             observed=observed,
             settings=settings,
             moment=now,
-            release=release_of(observed),
+            release=release.release_of(observed),
             enrolment=rules.enrolment(observed.configurations),
             stubs=Stubs(observed, now),
             cluster_architecture=rules.cluster_architecture(observed),
         )
 
 
-def decide(
-    machine_set: MachineSet, one_pass: Pass, past: MachineSetBootImageHistorySpec
-) -> MachineSetDecision:
-    """What is in the way of an update is found before what it would need."""
-    observed, enrolment = one_pass.observed, one_pass.enrolment
-    machine: MachineSpec | None = None
-    present: CurrentImage | None = None
-    unreadable: Skipped | None = None
-    try:
-        machine = machine_specs.machine_spec(observed.api, machine_set, observed.templates)
-        present = machine.platform.present(observed.api, machine.value)
-    except Skipped as skipped:
-        unreadable = skipped
-    seen = _Seen(machine_set=machine_set, machine=machine, present=present)
-    try:
-        rules.check(machine_set, observed, one_pass.settings)
-        if enrolment.is_reporting_only or not enrolment.includes(observed.api, machine_set):
-            message = enrolment.problem or f"{enrolment.source} does not select this machine set"
-            raise Skipped(enrolment.why, message)
-        for problem in (unreadable, one_pass.release.problem):
-            if problem is not None:
-                raise problem
-        assert machine is not None
-        assert present is not None
-        target = _target(machine_set, machine, present, one_pass, past)
-        return _update(seen, machine, present, target, one_pass, past)
-    except Skipped as skipped:
-        return _skipped(seen, skipped)
+class _CurrentMachineSet(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine set as it is, as far as it can be read."""
 
-
-class _Seen(msgspec.Struct, frozen=True, kw_only=True):
     machine_set: MachineSet
-    machine: MachineSpec | None
-    present: CurrentImage | None
+    machine: MachineSpec | NotUpdated
+    image: CurrentImage | NotUpdated
+    past: MachineSetBootImageHistorySpec
 
-    def verdict(
-        self, state: MachineSetState, why: Why, message: str, target: str = ""
-    ) -> MachineSetVerdict:
+    def verdict(self, why: Why, message: str, target: str = "") -> MachineSetVerdict:
         return MachineSetVerdict(
             machine_set=self.machine_set,
-            state=state,
+            state=why.state,
             why=why,
             message=message,
-            present=self.present.image if self.present else None,
-            secret=self.machine.secret if self.machine else "",
+            present=self.image.image if isinstance(self.image, CurrentImage) else None,
+            secret=self.machine.secret if isinstance(self.machine, MachineSpec) else "",
             target=target,
         )
 
-    @property
-    def field(self) -> str:
-        """The name of the image field, under which history keeps its value."""
-        return str(self.present.path[-1]) if self.present else ""
 
-
-_STATES = {Why.NOT_ENROLLED: MachineSetState.NOT_ENROLLED, Why.NOT_PROVEN: MachineSetState.WAITING}
-
-
-def _skipped(seen: _Seen, skipped: Skipped) -> MachineSetDecision:
-    match skipped:
-        case Failed():
-            state = MachineSetState.FAILED
-        case Manual():
-            state = MachineSetState.MANUAL
-        case _:
-            state = _STATES.get(skipped.why, MachineSetState.SKIPPED)
+def decide(
+    machine_set: MachineSet, given: ReconcileInput, past: MachineSetBootImageHistorySpec
+) -> MachineSetDecision:
+    api = given.observed.api
+    machine = machine_specs.machine_spec(api, machine_set, given.observed.templates)
+    image = machine_specs.current_image(api, machine)
+    current = _CurrentMachineSet(machine_set=machine_set, machine=machine, image=image, past=past)
+    outcome = _decide(current, given)
+    if isinstance(outcome, MachineSetDecision):
+        return outcome
     return MachineSetDecision(
-        verdict=seen.verdict(state, skipped.why, str(skipped)), field=seen.field
+        verdict=current.verdict(outcome.why, outcome.message),
+        field=image.field if isinstance(image, CurrentImage) else "",
     )
+
+
+def _decide(current: _CurrentMachineSet, given: ReconcileInput) -> MachineSetDecision | NotUpdated:
+    """The first reason against an update is the verdict."""
+    machine_set, machine, image = current.machine_set, current.machine, current.image
+    skipped = rules.reason_to_skip(machine_set, given.observed, given.settings)
+    if skipped is not None:
+        return skipped
+    not_enrolled = given.enrolment.reason_to_skip(given.observed.api, machine_set)
+    if not_enrolled is not None:
+        return not_enrolled
+    if isinstance(machine, NotUpdated):
+        return machine
+    if isinstance(image, NotUpdated):
+        return image
+    golden = given.release.golden
+    if isinstance(golden, NotUpdated):
+        return golden
+    target = _target(current, machine, image, golden, given)
+    if isinstance(target, NotUpdated):
+        return target
+    stub = given.stubs.choose(machine, machine_set.metadata.namespace)
+    if isinstance(stub, NotUpdated):
+        return stub
+    if target.value != image.image.value or stub.secret != machine.secret:
+        other_writer = _other_writer(current, machine, image, target, stub.secret)
+        if other_writer is not None:
+            return other_writer
+    return _update(current, machine, image, target, stub, given)
 
 
 def _target(
-    machine_set: MachineSet,
+    current: _CurrentMachineSet,
     machine: MachineSpec,
-    present: CurrentImage,
-    one_pass: Pass,
-    past: MachineSetBootImageHistorySpec,
-) -> BootImage:
-    observed, golden = one_pass.observed, one_pass.release.golden
-    assert golden is not None
+    image: CurrentImage,
+    golden: Golden,
+    given: ReconcileInput,
+) -> BootImage | NotUpdated:
+    machine_set, observed = current.machine_set, given.observed
     label = machine_set.metadata.labels.get(stream.STREAM_LABEL)
     chosen = golden.chosen(label)
     if chosen is None:
-        raise Skipped(Why.STREAM_UNKNOWN, f"ConfigMap {stream.NAME} has no stream {label!r}")
-    template = observed.templates.get(machine_specs.template_reference(machine_set))
-    question = Question(
-        api=observed.api,
-        spec=machine.value,
-        present=present,
-        stream=chosen,
-        architecture=rules.architecture(
-            machine_set, one_pass.cluster_architecture, template.status if template else None
-        ),
-        infrastructure_name=rules.infrastructure_name(observed),
-        region=rules.region(observed),
-        is_in_history=history.proves(past, {str(present.path[-1]): present.image.value}),
-        ami=observed.amis.get(present.image.reference, AmiFacts()),
-        trusted=one_pass.settings.trusted_boot_images,
+        message = f"ConfigMap {stream.NAME} has no stream {label!r}"
+        return NotUpdated(Why.STREAM_UNKNOWN, message)
+    template = observed.templates.get(templates.reference_of(machine_set))
+    architecture = rules.architecture(
+        machine_set, given.cluster_architecture, template.status if template else None
     )
-    return machine.platform.target(question)
+    if isinstance(architecture, NotUpdated):
+        return architecture
+    return machine.platform.target(
+        TargetRequest(
+            api=observed.api,
+            spec=machine.value,
+            present=image,
+            stream=chosen,
+            architecture=architecture,
+            infrastructure_name=rules.infrastructure_name(observed),
+            region=rules.region(observed),
+            is_in_history=history.proves(current.past, {image.field: image.image.value}),
+            ami=observed.amis.get(image.image.reference, AmiFacts()),
+            trusted=given.settings.trusted_boot_images,
+        )
+    )
+
+
+def _other_writer(
+    current: _CurrentMachineSet,
+    machine: MachineSpec,
+    image: CurrentImage,
+    target: BootImage,
+    secret: str,
+) -> NotUpdated | None:
+    """Two writers that restore their own values would never stop."""
+    path = machine.image_root
+    if path == machine_specs.PROVIDER_SPEC:
+        path = (*path, *image.path)
+    manager = rules.other_applier(current.machine_set, path)
+    if manager:
+        message = f"{manager} applies the boot image of this machine set; change the image there"
+        return NotUpdated(Why.MANAGED_BY_OTHER, message)
+    times = history.reversals(current.past, {image.field: target.value}, secret)
+    if times < history.REVERSALS_MAX:
+        return None
+    return NotUpdated(
+        Why.COMPETING_WRITER,
+        f"{rules.last_manager(current.machine_set)} restored its own value {times} times; change "
+        f"the image there, then run `lading bootimage resume {current.machine_set.metadata.name}`",
+    )
 
 
 def _update(
-    seen: _Seen,
+    current: _CurrentMachineSet,
     machine: MachineSpec,
-    present: CurrentImage,
+    image: CurrentImage,
     target: BootImage,
-    one_pass: Pass,
-    past: MachineSetBootImageHistorySpec,
+    stub: Choice,
+    given: ReconcileInput,
 ) -> MachineSetDecision:
-    machine_set, observed, now = seen.machine_set, one_pass.observed, one_pass.moment
-    choice = one_pass.stubs.choose(machine, machine_set.metadata.namespace)
-    is_current = target.value == present.image.value
-    is_of_stream = is_current and not target.is_of_marketplace
-    needs_patch = not is_current or choice.secret != machine.secret
-    notes = "; ".join(choice.warnings)
-    if not needs_patch and choice.write is None:
-        verdict = seen.verdict(
-            MachineSetState.CURRENT, Why.AS_EXPECTED, notes or "No errors", target.reference
-        )
-        return MachineSetDecision(verdict=verdict, field=seen.field, is_of_stream=is_of_stream)
-    if needs_patch:
-        _check_neighbours(seen, machine, present, target, choice.secret, past)
-    lane = "set", observed.api, machine_set.key
-    failure = observed.failures.get(choice.write.lane if choice.write else lane)
-    retry_at = _retry_at(failure, one_pass.settings.retry, now)
-    changes = patches.changes(machine, present, image=target, secret=choice.secret)
-    message = changes or f"Secret {choice.secret} is updated"
+    """A stub is written before the machine set is patched; a failed write waits for its retry."""
+    machine_set, observed = current.machine_set, given.observed
+    is_of_stream = target.value == image.image.value and not target.is_of_marketplace
+    notes = "; ".join(stub.warnings)
+    changes = machine_specs.changes(machine, image, image=target, secret=stub.secret)
+    if not changes and stub.write is None:
+        verdict = current.verdict(Why.AS_EXPECTED, notes or "No errors", target.reference)
+        return MachineSetDecision(verdict=verdict, field=image.field, is_of_stream=is_of_stream)
+    lane = stub.write.lane if stub.write else ("set", observed.api, machine_set.key)
+    failure = observed.failures.get(lane)
+    retry_at = _retry_at(failure, given.settings.retry, given.moment)
+    is_too_early = retry_at is not None and retry_at > given.moment
+    why, message = Why.UPDATING, changes or f"Secret {stub.secret} is updated"
     message = f"{message}; {notes}" if notes else message
-    verdict = seen.verdict(MachineSetState.UPDATING, Why.UPDATING, message, target.reference)
     if failure is not None and (failure.refused or failure.attempts >= ATTEMPTS_BEFORE_DEGRADED):
-        verdict = seen.verdict(
-            MachineSetState.FAILED, Why.PATCH_FAILED, failure.message, target.reference
-        )
-    is_too_early = retry_at is not None and retry_at > now
-    waits = choice.write is not None or is_too_early
-    return MachineSetDecision(
-        verdict=verdict,
-        field=seen.field,
-        is_of_stream=is_of_stream,
-        image=target,
-        secret=choice.secret,
-        stub=None if is_too_early else choice.write,
-        patch=()
-        if waits
-        else patches.patch(
+        why, message = Why.PATCH_FAILED, failure.message
+    patch: tuple[CloneTemplate | PatchMachineSet, ...] = ()
+    if stub.write is None and not is_too_early:
+        patch = machine_specs.patch(
             machine_set,
             machine,
-            present,
+            image,
             api=observed.api,
             image=target,
-            secret=choice.secret,
-            template=observed.templates.get(machine_specs.template_reference(machine_set)),
-        ),
+            secret=stub.secret,
+            template=observed.templates.get(templates.reference_of(machine_set)),
+        )
+    return MachineSetDecision(
+        verdict=current.verdict(why, message, target.reference),
+        field=image.field,
+        is_of_stream=is_of_stream,
+        image=target,
+        secret=stub.secret,
+        stub=None if is_too_early else stub.write,
+        patch=patch,
         retry_at=retry_at if is_too_early else None,
     )
-
-
-def _check_neighbours(
-    seen: _Seen,
-    machine: MachineSpec,
-    present: CurrentImage,
-    target: BootImage,
-    secret: str,
-    past: MachineSetBootImageHistorySpec,
-) -> None:
-    """Two writers that each put their value back would make machines of both for ever."""
-    path = machine.image_root
-    if path == machine_specs.PROVIDER_SPEC:
-        path = (*path, *present.path)
-    manager = rules.other_applier(seen.machine_set, path)
-    if manager:
-        message = f"{manager} applies the boot image of this machine set; change the image there"
-        raise Skipped(Why.MANAGED_BY_OTHER, message)
-    times = history.reversals(past, {seen.field: target.value}, secret)
-    if times >= history.REVERSALS_MAX:
-        writer = rules.last_manager(seen.machine_set)
-        raise Skipped(
-            Why.COMPETING_WRITER,
-            f"{writer} restored its own value {times} times; change the image there, then run "
-            f"`lading bootimage resume {seen.machine_set.metadata.name}`",
-        )
 
 
 def _retry_at(failure: FailedWrite | None, retry: Backoff, now: datetime) -> datetime | None:

@@ -1,10 +1,10 @@
-"""Managed boot images as a feature: its gate, its kinds, its rights, and what it runs.
+"""Managed boot images as a feature: its gate, its kinds, its rights and its controllers.
 
-Each API that has machine sets is a part of its own, so that neither waits for the other's kinds.
+Each API with machine sets is a component, so that neither waits for the kinds of the other.
 """
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 
 from lading.api import cluster_api, machine, openshift_config, operator
@@ -18,10 +18,12 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.api.operator import MACHINE_CONFIGURATION, MACHINE_CONFIGURATIONS
 from lading.api.rbac import NAMESPACE, READ, Right
-from lading.boot_images.gate import MANAGED_BOOT_IMAGES
+from lading.boot_images import controller as boot
+from lading.boot_images import status_controller
+from lading.boot_images.metrics import BootImageMetrics
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import BootImageSettings, CloudAccess
-from lading.loop.feature import Context, Feature, Kind, Part, Work
+from lading.boot_images.types import MANAGED_BOOT_IMAGES, BootImageSettings, CloudAccess
+from lading.loop.feature import Component, Context, Feature, Kind, Tasks
 
 OVERLAY = "boot-images"
 _DEFAULTS = BootImageSettings()
@@ -44,13 +46,11 @@ _COMMON = (
 
 
 @asynccontextmanager
-async def _open_machine_sets(api: Api, context: Context) -> AsyncIterator[Work]:
-    """Switched off there is nothing to undo, and the rights may not be there."""
+async def _open_machine_sets(api: Api, context: Context) -> AsyncIterator[Tasks]:
+    """If the gate is off there is nothing to undo, and the rights may be missing."""
     if not context.gates[MANAGED_BOOT_IMAGES]:
-        yield Work()
+        yield Tasks()
         return
-    from lading.boot_images import controller as boot
-
     settings = context.setting(BootImageSettings) or _DEFAULTS
     resource = context.served[_KINDS[api]]
     caches = boot.BootImageCaches.of(context.informers, resource, api, settings, context.namespace)
@@ -73,16 +73,13 @@ async def _open_machine_sets(api: Api, context: Context) -> AsyncIterator[Work]:
         name=f"boot-images-{api.partition('.')[0]}", reconcile=reconciler.reconcile, workers=1
     )
     boot.watch(controller, caches, cluster_versions, infrastructures, settings)
-    yield Work(controllers=(controller,), support=(cluster_versions, infrastructures))
+    yield Tasks(controllers=(controller,), support=(cluster_versions, infrastructures))
 
 
 @asynccontextmanager
-async def _open_report(context: Context) -> AsyncIterator[Work]:
-    from lading.boot_images import reporting
-    from lading.boot_images.metrics import BootImageMetrics
-
-    caches = reporting.ReportCaches.of(context.informers, context.namespace)
-    reconciler = reporting.ReportReconciler(
+async def _open_status(context: Context) -> AsyncIterator[Tasks]:
+    caches = status_controller.StatusCaches.of(context.informers, context.namespace)
+    reconciler = status_controller.StatusReconciler(
         kube=context.kube,
         clock=context.clock,
         caches=caches,
@@ -93,12 +90,8 @@ async def _open_report(context: Context) -> AsyncIterator[Work]:
         name="boot-images-report", reconcile=reconciler.reconcile, workers=1
     )
     settings = context.setting(BootImageSettings) or _DEFAULTS
-    reporting.watch(controller, caches, settings, context.pools.changed)
-    yield Work(controllers=(controller,), pool_facts=reconciler)
-
-
-def _opens(api: Api) -> Callable[[Context], AbstractAsyncContextManager[Work]]:
-    return partial(_open_machine_sets, api)
+    status_controller.watch(controller, caches, settings, context.pools.changed)
+    yield Tasks(controllers=(controller,), pool_facts=reconciler)
 
 
 def _right(
@@ -121,7 +114,7 @@ def _stub_right(namespaces: tuple[str, ...]) -> Right:
 
 
 def _event_right(namespaces: tuple[str, ...]) -> Right:
-    """An event is written in the namespace of the machine set."""
+    """Events are written in the namespace of the machine set."""
     verbs = ("create", "patch")
     return _right("events.k8s.io", "events", verbs=verbs, namespaces=namespaces)
 
@@ -159,9 +152,9 @@ FEATURE = Feature(
     ),
     owns=(MACHINE_CONFIGURATION, MACHINE_SET_BOOT_IMAGE_HISTORY),
     controller=(
-        Part(
-            open=_opens(Api.MACHINE),
-            one_of="machine sets",
+        Component(
+            open=partial(_open_machine_sets, Api.MACHINE),
+            alternatives_group="machine sets",
             reads=(_KINDS[Api.MACHINE], *_COMMON),
             overlay=OVERLAY,
             rights=(
@@ -184,9 +177,9 @@ FEATURE = Feature(
                 *_HISTORY_RIGHTS,
             ),
         ),
-        Part(
-            open=_opens(Api.CLUSTER),
-            one_of="machine sets",
+        Component(
+            open=partial(_open_machine_sets, Api.CLUSTER),
+            alternatives_group="machine sets",
             reads=(_KINDS[Api.CLUSTER], *_COMMON),
             overlay=OVERLAY,
             rights=(
@@ -227,8 +220,8 @@ FEATURE = Feature(
                 _event_right(_DEFAULTS.cluster_api_namespaces),
             ),
         ),
-        Part(
-            open=_open_report,
+        Component(
+            open=_open_status,
             reads=(_CONFIGURATIONS, _HISTORIES),
             contributes_to_pools=True,
             rights=(

@@ -1,7 +1,7 @@
-"""The history of a machine set: what is appended, what is kept, and what it proves. Pure.
+"""The history of a machine set: what is added, what is kept, and what it proves. Pure.
 
-An entry is written before a patch, so no image is ever lost; what a patch will make of the set is
-written with it, so that after a crash the new image is known to be ours.
+An entry is written before each patch, so no image is lost. The entry also has the image that the
+patch will set, so that after a crash Lading knows that the new image is its own.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ from lading.kernel.objects import Key
 from lading.kernel.values import replace
 
 NAME_CHARACTERS_MAX = 253
-REVERSALS_MAX = 2  # as often as we patched and another writer put its value back
+REVERSALS_MAX = 2  # how often another writer may restore its value
 _PREFIXES = {Api.MACHINE: "machine", Api.CLUSTER: "cluster"}
 
 
 def name_of(api: Api, key: Key) -> str:
-    """Unique: a namespace holds no dot. A name that is too long ends with its digest."""
+    """It is unique, because a namespace has no dot. A long name ends with its digest."""
     whole = f"{_PREFIXES[api]}.{key.namespace}.{key.name}"
     if len(whole) <= NAME_CHARACTERS_MAX:
         return whole
@@ -49,7 +49,7 @@ def with_observed(
     is_of_stream: bool,
     now: datetime,
 ) -> MachineSetBootImageHistorySpec:
-    """With an entry for what was observed, if that is new since the last one."""
+    """With an entry for the observed image and stub, if they differ from the last entry."""
     value = {field: image.value}
     intended = spec.intended
     is_ours = intended is not None and (intended.boot_image, intended.stub_secret_ref) == (
@@ -77,7 +77,7 @@ def with_observed(
 def _proven(
     spec: MachineSetBootImageHistorySpec, last: BootImageHistoryDetail
 ) -> MachineSetBootImageHistorySpec:
-    """An image that was observed before its set was enrolled is now found in the stream."""
+    """The image was observed before its set was enrolled, and is now found in the stream."""
     proven = replace(last, set_by=SetBy.STREAM)
     return replace(spec, details=(*spec.details[:-1], proven))
 
@@ -95,14 +95,14 @@ def with_intention(
 
 
 def proves(spec: MachineSetBootImageHistorySpec, value: dict[str, Any]) -> bool:
-    """Whether this image was of a stream, or one that we set; a product is paid for as it is."""
+    """A stream had this image, or Lading set it. An image of a paid product proves nothing."""
     entries = (*spec.details, *((spec.intended,) if spec.intended is not None else ()))
     proven = (SetBy.STREAM, SetBy.LADING)
     return value in (one.boot_image for one in entries if one.set_by in proven)
 
 
 def reversals(spec: MachineSetBootImageHistorySpec, value: dict[str, Any], secret: str) -> int:
-    """How often we set what is not there now, since updates were resumed."""
+    """How often Lading set this value since updates were resumed."""
     after = -1 if spec.resumed_after_index is None else spec.resumed_after_index
     ours = (SetBy.LADING, SetBy.LADING_MARKETPLACE)
     return sum(
@@ -113,5 +113,5 @@ def reversals(spec: MachineSetBootImageHistorySpec, value: dict[str, Any], secre
 
 
 def _kept(details: tuple[BootImageHistoryDetail, ...]) -> tuple[BootImageHistoryDetail, ...]:
-    """The first, which the installer made, and the last 20."""
+    """The first entry, which the installer made, and the last 20."""
     return details if len(details) <= DETAILS_MAX else (details[0], *details[1 - DETAILS_MAX :])

@@ -1,6 +1,6 @@
-"""Reads the machines of both APIs: what each was made from, and which templates they need.
+"""Reads the machines of both APIs: their boot images, and the templates that they need.
 
-Writes nothing. A kind that does not exist has no machines; one that may not be read is unknown.
+Writes nothing. A kind that does not exist has no machines. A kind that may not be read is unknown.
 """
 
 from collections.abc import Iterable
@@ -17,11 +17,10 @@ from lading.api.cluster_api import (
     infrastructure_machines,
 )
 from lading.api.machine import MACHINES, Machine
-from lading.boot_images import machine_specs, platforms
-from lading.boot_images.machine_specs import value_at
-from lading.boot_images.platforms.types import Api
+from lading.boot_images import platforms, templates
+from lading.boot_images.platforms.types import Api, CurrentImage, value_at
 from lading.boot_images.types import BootImageSettings
-from lading.boot_images.verdicts import Skipped
+from lading.boot_images.verdicts import NotUpdated
 from lading.kernel.objects import Resource
 from lading.kernel.values import replace
 from lading.ports import kube
@@ -51,7 +50,7 @@ async def everything(api: Kube, resource: Resource[T], selection: Selection) -> 
 
 
 async def made(api: Kube, settings: BootImageSettings, *, cluster_name: str) -> list[MadeMachine]:
-    """Machines of the cluster with an image that can be read, as far as we may list them."""
+    """The machines of the cluster with a readable image, as far as Lading may list them."""
     found: list[MadeMachine] = []
     for read in (_of_machine_api(api, settings), _of_cluster_api(api, settings, cluster_name)):
         try:
@@ -64,14 +63,14 @@ async def made(api: Kube, settings: BootImageSettings, *, cluster_name: str) -> 
 async def templates_in_use(
     api: Kube, settings: BootImageSettings, kinds: Iterable[str]
 ) -> frozenset[TemplateKey] | None:
-    """The templates that are named; of machines, those of these kinds. None where unknown."""
+    """The templates that are named; of machines only those of these kinds. None if unknown."""
     found: set[TemplateKey] = set()
     wanted = sorted({one.removesuffix("Template") for one in kinds})
     try:
         for namespace in settings.cluster_api_namespaces:
             for resource in (CLUSTER_MACHINE_SETS, MACHINE_DEPLOYMENTS):
                 for one in await _of_cluster(api, resource, namespace):
-                    found.add(machine_specs.template_reference(one))
+                    found.add(templates.reference_of(one))
             for kind in wanted:
                 for machine in await _of_infrastructure(api, kind, namespace):
                     found.add(_cloned_from(machine))
@@ -81,22 +80,21 @@ async def templates_in_use(
 
 
 def image_in(value: Any) -> str:
-    """The boot image of a provider spec; empty where it cannot be read."""
+    """The boot image of a provider spec; empty if it cannot be read."""
     kind = value.get("kind") if isinstance(value, dict) else None
     platform = platforms.BY_PROVIDER_SPEC.get(kind) if isinstance(kind, str) else None
-    if platform is None:
-        return ""
-    try:
-        return platform.present(Api.MACHINE, value).image.reference
-    except Skipped:
-        return ""
+    return _reference(platform.present(Api.MACHINE, value)) if platform else ""
+
+
+def _reference(found: CurrentImage | NotUpdated) -> str:
+    return found.image.reference if isinstance(found, CurrentImage) else ""
 
 
 async def _of_machine_api(api: Kube, settings: BootImageSettings) -> list[MadeMachine]:
     found: list[MadeMachine] = []
     for namespace in settings.machine_namespaces:
         for one in await _listed(api, MACHINES, (MACHINES.version,), namespace):
-            value = value_at({"spec": one.spec}, ("spec", "providerSpec", "value"))
+            value = value_at(one.spec, ("providerSpec", "value"))
             found.append(MadeMachine(node=_node_of(one), image=image_in(value)))
     return found
 
@@ -104,13 +102,13 @@ async def _of_machine_api(api: Kube, settings: BootImageSettings) -> list[MadeMa
 async def _of_cluster_api(
     api: Kube, settings: BootImageSettings, cluster_name: str
 ) -> list[MadeMachine]:
-    """A management cluster holds machines of other clusters too: they are not ours to count."""
+    """A management cluster also has machines of other clusters. They do not count."""
     found: list[MadeMachine] = []
     for namespace in settings.cluster_api_namespaces if cluster_name else ():
         machines = [
             one
             for one in await _of_cluster(api, CLUSTER_MACHINES, namespace)
-            if value_at({"spec": one.spec}, ("spec", "clusterName")) == cluster_name
+            if value_at(one.spec, ("clusterName",)) == cluster_name
         ]
         kinds = sorted({_infrastructure_of(one)[0] for one in machines} & set(platforms.BY_MACHINE))
         images = {
@@ -137,7 +135,7 @@ async def _of_infrastructure(api: Kube, kind: str, namespace: str) -> list[Machi
 async def _listed(
     api: Kube, resource: Resource[T], versions: Iterable[str], namespace: str
 ) -> list[T]:
-    """In the first version that is served; nothing where none is."""
+    """The objects in the first version that is served; none if no version is."""
     for version in versions:
         try:
             return await everything(
@@ -149,27 +147,24 @@ async def _listed(
 
 
 def _node_of(machine: Machine) -> str:
-    found = value_at({"status": machine.status}, ("status", "nodeRef", "name"))
+    found = value_at(machine.status, ("nodeRef", "name"))
     return found if isinstance(found, str) else ""
 
 
 def _infrastructure_of(machine: Machine) -> tuple[str, str]:
     """Kind and name of the platform's machine."""
-    reference = value_at({"spec": machine.spec}, ("spec", "infrastructureRef"))
+    reference = value_at(machine.spec, ("infrastructureRef",))
     found = reference if isinstance(reference, dict) else {}
     return str(found.get("kind")), str(found.get("name"))
 
 
 def _image_of(kind: str, spec: Any) -> str:
-    try:
-        value = spec if isinstance(spec, dict) else {}
-        return platforms.BY_MACHINE[kind].present(Api.CLUSTER, value).image.reference
-    except Skipped:
-        return ""
+    value = spec if isinstance(spec, dict) else {}
+    return _reference(platforms.BY_MACHINE[kind].present(Api.CLUSTER, value))
 
 
 def _cloned_from(machine: Machine) -> TemplateKey:
-    """Cluster API keeps on a platform's machine which template it was made from."""
+    """Cluster API annotates a machine of a platform with its template."""
     annotations = machine.metadata.annotations
     kind = annotations.get(CLONED_FROM_KIND, "").partition(".")[0]
     return kind, machine.metadata.namespace, annotations.get(CLONED_FROM_NAME, "")

@@ -1,6 +1,6 @@
-"""Machine sets by their state, in numbers that a monitoring system can add up.
+"""The number of machine sets by state, as a metric.
 
-Names and labels are visible to users: a change here is a change of the documentation.
+Users see the names and labels: a change here is a change of the documentation.
 """
 
 from collections import Counter

@@ -1,80 +1,204 @@
-"""Reads what a pass over the machine sets of one API goes by. Writes nothing.
+"""Reads the facts about machine sets that no cache holds. Writes nothing.
 
-Most of it comes from caches. Secrets are read one by one and kept for a while: a watch would hold
-every cloud credential of their namespace in memory.
+Secrets are read one by one and kept for a while: a watch would hold every cloud credential of their
+namespace in memory. EC2 is asked in the same way, only if an administrator allows it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-import msgspec
+import structlog
 
 from lading.api.cluster_api import MachineTemplate, TemplateKey, machine_templates
 from lading.api.core import SECRETS, Secret
 from lading.api.machine import MACHINE_SETS, MachineSet
-from lading.boot_images import machine_specs, machines, rules, stubs
-from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import CLONED_KINDS, BootImageSettings, UnreadSecret
-from lading.boot_images.verdicts import Skipped
+from lading.boot_images import machine_specs, machines, release, rules, stubs, templates
+from lading.boot_images.machine_specs import MachineSpec
+from lading.boot_images.platforms import aws
+from lading.boot_images.platforms.types import AmiFacts, Api, CurrentImage
+from lading.boot_images.types import (
+    CLONED_KINDS,
+    BootImageSettings,
+    ObservedMachineSets,
+    UnreadSecret,
+)
 from lading.kernel.objects import Key, Resource
 from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.clock import Clock
+from lading.ports.ec2 import Ec2, Ec2Error
 from lading.ports.kube import Kube, Selection
 
 AUTHORITY_NAME = "machine-config-server-ca"
+K = TypeVar("K")
 T = TypeVar("T")
+V = TypeVar("V")
+
+log = structlog.get_logger(__name__)
 
 
-class SecretReader(msgspec.Struct):
-    """Secrets as they were read last; each is read again after the interval."""
+class _KeptReads(Generic[K, V]):
+    """The last answer for each key. An answer that is not final is read again after a while."""
 
-    kube: Kube
-    clock: Clock
-    interval: timedelta
-    _read: dict[Key, tuple[datetime, Secret | UnreadSecret]] = {}
+    def __init__(
+        self,
+        read: Callable[[K], Awaitable[V]],
+        clock: Clock,
+        interval: timedelta,
+        is_final: Callable[[V], bool] = lambda _: False,
+    ) -> None:
+        self._read = read
+        self._clock = clock
+        self._interval = interval
+        self._is_final = is_final
+        self._kept: dict[K, tuple[datetime, V]] = {}
 
-    async def read(self, keys: Iterable[Key]) -> Mapping[Key, Secret | UnreadSecret]:
-        """Those that are no longer asked for are forgotten."""
-        now = self.clock.now()
-        kept: dict[Key, tuple[datetime, Secret | UnreadSecret]] = {}
-        for key in sorted(set(keys)):
-            known = self._read.get(key)
-            is_fresh = known is not None and timedelta() <= now - known[0] < self.interval
-            kept[key] = known if known and is_fresh else (now, await self._get(key))
-        self._read = kept
+    async def get(self, keys: Iterable[K]) -> dict[K, V]:
+        """Forgets every other key."""
+        now = self._clock.now()
+        kept: dict[K, tuple[datetime, V]] = {}
+        for key in dict.fromkeys(keys):
+            known = self._kept.get(key)
+            kept[key] = known if known and self._holds(known, now) else (now, await self._read(key))
+        self._kept = kept
         return {key: found for key, (_, found) in kept.items()}
 
-    def forget(self, key: Key) -> None:
-        """Reads it again in the next pass, because it was written."""
-        self._read.pop(key, None)
+    def forget(self, key: K) -> None:
+        self._kept.pop(key, None)
 
-    async def _get(self, key: Key) -> Secret | UnreadSecret:
+    def _holds(self, known: tuple[datetime, V], now: datetime) -> bool:
+        read_at, found = known
+        return self._is_final(found) or timedelta() <= now - read_at < self._interval
+
+
+class Observer:
+    """Completes what the caches know, with the API server and EC2.
+
+    A preview reads every machine set as if it were enrolled, and looks for no clone.
+    """
+
+    def __init__(
+        self,
+        api: Kube,
+        clock: Clock,
+        settings: BootImageSettings,
+        ec2: Ec2 | None,
+        *,
+        is_preview: bool = False,
+    ) -> None:
+        self._api = api
+        self._settings = settings
+        self._ec2 = ec2
+        self._is_preview = is_preview
+        interval = settings.secrets_interval
+        self._secrets = _KeptReads(self._read_secret, clock, interval)
+        self._amis = _KeptReads(self._read_ami, clock, interval, _is_final)
+
+    def forget_secret(self, key: Key) -> None:
+        """Reads the Secret again, because it was written."""
+        self._secrets.forget(key)
+
+    async def complete(self, observed: ObservedMachineSets) -> ObservedMachineSets:
+        observed = await self._with_templates(observed)
+        if release.needs_machines(observed.golden, observed.cluster_version):
+            observed = replace(observed, machine_images=await self._machine_images(observed))
+        enrolment = rules.EVERY_MACHINE_SET
+        if not self._is_preview:
+            enrolment = rules.enrolment(observed.configurations)
+        secrets: set[Key] = set()
+        amis: set[tuple[str, str]] = set()
+        for one in observed.machine_sets:
+            machine = machine_specs.machine_spec(observed.api, one, observed.templates)
+            if enrolment.includes(observed.api, one) and isinstance(machine, MachineSpec):
+                if machine.secret:
+                    secrets |= set(stubs.wanted(one.metadata.namespace, machine.secret))
+                amis |= _ami_of(machine, observed)
+        answered = await self._amis.get(sorted(amis) if self._ec2 else ())
+        return replace(
+            observed,
+            secrets=await self._secrets.get(sorted(secrets)),
+            amis={ami: facts for (_, ami), facts in answered.items()},
+        )
+
+    async def _with_templates(self, observed: ObservedMachineSets) -> ObservedMachineSets:
+        if observed.api is not Api.CLUSTER:
+            return observed
+        namespaces = () if self._is_preview else self._settings.cluster_api_namespaces
+        sets = observed.machine_sets
+        observed = replace(
+            observed,
+            templates=await read_templates(self._api, sets, namespaces_of_clones=namespaces),
+            other_machine_sets=await _authorities(self._api, self._settings),
+        )
+        unused = templates.may_be_unused(observed)
+        if not unused or self._is_preview:
+            return observed
+        kinds = {kind for kind, _, _ in unused}
+        # Not from a cache: it may lag behind, and a clone in use must not be deleted.
+        in_use = await machines.templates_in_use(self._api, self._settings, kinds)
+        return replace(observed, templates_in_use=in_use)
+
+    async def _machine_images(self, observed: ObservedMachineSets) -> dict[str, str]:
+        name = rules.cluster_name(observed, self._settings)
+        found = await machines.made(self._api, self._settings, cluster_name=name)
+        return {one.node: one.image for one in found if one.node}
+
+    async def _read_secret(self, key: Key) -> Secret | UnreadSecret:
         try:
-            return await self.kube.get(SECRETS, key.name, namespace=key.namespace)
+            return await self._api.get(SECRETS, key.name, namespace=key.namespace)
         except kube.NotFound:
             return UnreadSecret(message=f"Secret {key} does not exist", is_missing=True)
         except kube.Forbidden:
             return UnreadSecret(message=f"the controller may not read Secret {key}")
 
+    async def _read_ami(self, key: tuple[str, str]) -> AmiFacts:
+        region, ami = key
+        assert self._ec2 is not None
+        try:
+            found = await self._ec2.image(region, ami)
+            if found is None or found.owner != aws.MARKETPLACE_OWNER:
+                return AmiFacts(ami=found)
+            product = aws.product_of(found)
+            if not product:
+                return AmiFacts(ami=found)
+            others = await self._ec2.images_of_product(region, found.owner, product)
+            return AmiFacts(ami=found, product_images=others)
+        except Ec2Error as error:
+            log.warning("EC2 request failed", region=region, ami=ami, error=str(error))
+            return AmiFacts(problem=str(error))
+
+
+def _is_final(facts: AmiFacts) -> bool:
+    """The owner of an AMI never changes. A Marketplace product gets new images."""
+    return facts.ami is not None and facts.ami.owner != aws.MARKETPLACE_OWNER
+
+
+def _ami_of(machine: MachineSpec, observed: ObservedMachineSets) -> set[tuple[str, str]]:
+    """Region and id of the AMI, on AWS."""
+    image = machine_specs.current_image(observed.api, machine)
+    if machine.platform is not aws or not isinstance(image, CurrentImage):
+        return set()
+    region = aws.region_of(machine.value) or rules.region(observed)
+    return {(region, image.image.reference)}
+
 
 async def get_or_none(api: Kube, resource: Resource[T], name: str) -> T | None:
-    """None where the object, or the whole kind, does not exist."""
+    """None if the object, or its kind, does not exist."""
     try:
         return await api.get(resource, name)
     except kube.NotFound:
         return None
 
 
-async def templates(
+async def read_templates(
     api: Kube, machine_sets: Iterable[MachineSet], *, namespaces_of_clones: Iterable[str] = ()
 ) -> dict[TemplateKey, MachineTemplate]:
-    """The templates of the kinds and namespaces that the sets name: one list for each.
+    """The templates of the kinds and namespaces that the sets name, with one list for each.
 
-    Clones may be left where no machine set names their kind any more.
+    Clones may be of kinds that no machine set names any more.
     """
-    references = {machine_specs.template_reference(one)[:2] for one in machine_sets}
+    references = {templates.reference_of(one)[:2] for one in machine_sets}
     references |= {(kind, one) for one in namespaces_of_clones for kind in CLONED_KINDS}
     found: dict[TemplateKey, MachineTemplate] = {}
     for kind, namespace in sorted(references):
@@ -97,8 +221,8 @@ async def _templates_of(api: Kube, kind: str, namespace: str) -> list[MachineTem
     return []
 
 
-async def authorities(api: Kube, settings: BootImageSettings) -> dict[str, str]:
-    """The machine sets of OpenShift's API by name, and which API is the authority for each."""
+async def _authorities(api: Kube, settings: BootImageSettings) -> dict[str, str]:
+    """The authoritative API of each machine set of OpenShift's API, by name."""
     found: dict[str, str] = {}
     for namespace in settings.machine_namespaces:
         try:
@@ -107,20 +231,3 @@ async def authorities(api: Kube, settings: BootImageSettings) -> dict[str, str]:
             continue
         found |= {one.metadata.name: rules.authority_of(one) for one in listed}
     return found
-
-
-def secrets_wanted(
-    api: Api,
-    machine_sets: Iterable[MachineSet],
-    found: Mapping[TemplateKey, MachineTemplate],
-) -> set[Key]:
-    """Each stub and its managed copy, once for all machine sets that share it."""
-    wanted: set[Key] = set()
-    for one in machine_sets:
-        try:
-            machine = machine_specs.machine_spec(api, one, found)
-        except Skipped:
-            continue
-        if machine.secret:
-            wanted |= set(stubs.wanted(one.metadata.namespace, machine.secret))
-    return wanted

@@ -1,7 +1,7 @@
-"""The policy of boot images, read top-down: what each machine set becomes, and in which order.
+"""The plan for all machine sets of one API, and the order of its writes. Pure.
 
-Every machine set gets its own verdict and none stops another. Its present image is in the history
-before it is patched; its stub is there before it is named.
+Every machine set gets its own verdict, and none stops another. Its current image is in the history
+before the patch, and its stub exists before the patch names it.
 """
 
 from datetime import datetime, timedelta
@@ -11,9 +11,10 @@ from lading.api.machineconfiguration.boot_image_history import (
     MachineSetBootImageHistorySpec,
     MachineSetBootImageHistoryStatus,
 )
-from lading.boot_images import history, rules, unused_templates
-from lading.boot_images.decide import MachineSetDecision, Pass, Release, decide
+from lading.boot_images import history, rules, templates
+from lading.boot_images.decide import MachineSetDecision, ReconcileInput, decide
 from lading.boot_images.platforms.types import Api
+from lading.boot_images.release import Release
 from lading.boot_images.types import (
     Action,
     BootImageSettings,
@@ -36,16 +37,18 @@ MESSAGE_CHARACTERS_MAX = 4096
 def plan(
     observed: ObservedMachineSets, settings: BootImageSettings, now: datetime, *, namespace: str
 ) -> Plan:
-    """`namespace` is where histories are kept."""
-    one_pass = Pass.of(observed, settings, now)
-    decisions = decide_all(one_pass)
+    """`namespace` is the namespace of the histories."""
+    given = ReconcileInput.of(observed, settings, now)
+    decisions = decide_all(given)
     histories = {one.key: one for one in observed.histories}
     stub_writes = {one.stub.lane: one.stub for one in decisions if one.stub is not None}
     cloned = [each for one in decisions for each in one.patch if isinstance(each, CloneTemplate)]
-    removals = unused_templates.plan(observed, settings, now, cloned=cloned)
+    removals = templates.Removals()
+    if not given.enrolment.is_reporting_only:
+        removals = templates.plan_removals(observed, settings, now, cloned=cloned)
     return Plan(
         actions=(
-            *_stamp(observed, one_pass.release),
+            *_stamp(observed, given.release),
             *stub_writes.values(),
             *(
                 action
@@ -65,17 +68,17 @@ def plan(
     )
 
 
-def decide_all(one_pass: Pass) -> tuple[MachineSetDecision, ...]:
-    observed = one_pass.observed
+def decide_all(given: ReconcileInput) -> tuple[MachineSetDecision, ...]:
+    observed = given.observed
     past = {
         history_key(one.spec): one.spec
         for one in observed.histories
         if one.spec.machine_set_api_group == observed.api
     }
     return tuple(
-        decide(one, one_pass, past.get(one.key) or history.empty(observed.api, one.key))
+        decide(one, given, past.get(one.key) or history.empty(observed.api, one.key))
         for one in sorted(observed.machine_sets, key=lambda one: one.key)
-        if rules.is_in_scope(one, observed, one_pass.settings)
+        if rules.is_in_scope(one, observed, given.settings)
     )
 
 
@@ -103,7 +106,7 @@ def _actions(
     namespace: str,
     now: datetime,
 ) -> tuple[Action, ...]:
-    """In one lane: the history before the patch, the patch, and the history after it."""
+    """One lane: the history before the patch, the status, the patch, the history after it."""
     machine_set = decision.verdict.machine_set
     lane = "set", api, machine_set.key
     key = Key(namespace, history.name_of(api, machine_set.key))
@@ -120,7 +123,7 @@ def _actions(
     status = _status(decision.verdict)
     actions: list[Action] = []
     if existing is None or intended != before:
-        because = "the present image is new" if seen != before else "a patch follows"
+        because = "the current image is new" if seen != before else "a patch follows"
         actions.append(SaveHistory(key=key, spec=intended, lane=lane, because=because))
     if existing is None or existing.status != status:
         actions.append(
@@ -191,7 +194,7 @@ def _forget(
 def _ends_of_histories(
     observed: ObservedMachineSets, retention: timedelta, now: datetime
 ) -> tuple[datetime, ...]:
-    """Those to come: one that has come is removed in this pass."""
+    """Future ends only; a history that has reached its end is deleted now."""
     ends = (
         _ends_at(one, retention)
         for one in observed.histories
@@ -201,6 +204,6 @@ def _ends_of_histories(
 
 
 def _ends_at(one: MachineSetBootImageHistory, retention: timedelta) -> datetime | None:
-    """When the history of a machine set that is gone is removed; None where it is kept."""
+    """When the history of a deleted machine set is removed; None if the set exists."""
     since = conditions.instant(one.spec.removed_time)
     return None if since is None else since + retention

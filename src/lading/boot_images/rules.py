@@ -1,4 +1,4 @@
-"""Which machine sets are ours to update: scope, enrolment and the skip rules, in order. Pure."""
+"""Which machine sets may be updated: scope, enrolment and the skip rules, in order. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,8 +14,9 @@ from lading.api.operator import (
     Mode,
     SelectionMode,
 )
-from lading.boot_images.machine_specs import template_reference, value_at, whole
-from lading.boot_images.platforms.types import Api, Path
+from lading.boot_images import templates
+from lading.boot_images.machine_specs import whole
+from lading.boot_images.platforms.types import Api, Path, value_at
 from lading.boot_images.types import (
     FIELD_MANAGER,
     PAUSE_ANNOTATION,
@@ -23,7 +24,7 @@ from lading.boot_images.types import (
     BootImageSettings,
     ObservedMachineSets,
 )
-from lading.boot_images.verdicts import Skipped, Why
+from lading.boot_images.verdicts import NotUpdated, Why
 from lading.kernel.errors import Malformed
 from lading.kernel.objects import ManagedFields
 from lading.kernel.selectors import LabelSelector, Selector
@@ -52,12 +53,18 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
         selector = self.selectors.get(api)
         return selector is not None and selector.matches(machine_set.metadata.labels)
 
+    def reason_to_skip(self, api: Api, machine_set: MachineSet) -> NotUpdated | None:
+        if self.includes(api, machine_set) and not self.is_reporting_only:
+            return None
+        message = self.problem or f"{self.source} does not select this machine set"
+        return NotUpdated(self.why, message)
+
 
 EVERY_MACHINE_SET = Enrolment(mode=Mode.ENABLED, selectors=dict.fromkeys(Api, Selector()))
 
 
 def enrolment(configurations: Iterable[MachineConfiguration]) -> Enrolment:
-    """Two opt-ins at once enrol nothing: which of them is meant is not ours to guess."""
+    """Two opt-ins enrol no machine set, because Lading cannot know which one counts."""
     known = sorted(
         (one for one in configurations if one.metadata.name in NAMES),
         key=lambda one: NAMES.index(one.metadata.name),
@@ -132,7 +139,7 @@ def _of_managers(managers: Iterable[MachineManager]) -> dict[Api, Selector]:
 
 
 def _selector(selector: LabelSelector | None) -> Selector:
-    """An empty selector would enrol everything; that is what another mode is for."""
+    """An empty selector is refused: it would enrol every machine set, as mode Enabled does."""
     found = Selector.of(selector or LabelSelector())
     if not found.requirements:
         raise Malformed(what="label selector", text="", reason="the selector is empty")
@@ -153,7 +160,7 @@ def name_of(infrastructure: Infrastructure | None) -> str:
 
 
 def region(observed: ObservedMachineSets) -> str:
-    """Of the cluster, on the platforms that have one."""
+    """The region of the cluster, on platforms that have regions."""
     infrastructure = observed.infrastructure
     status = infrastructure.status if infrastructure is not None else None
     platform = status.platform_status if status is not None else None
@@ -167,7 +174,7 @@ def region(observed: ObservedMachineSets) -> str:
 def is_in_scope(
     machine_set: MachineSet, observed: ObservedMachineSets, settings: BootImageSettings
 ) -> bool:
-    """A management cluster holds machine sets of other clusters too."""
+    """A management cluster also has machine sets of other clusters."""
     if machine_set.metadata.namespace not in settings.namespaces(observed.api):
         return False
     if observed.api is Api.MACHINE:
@@ -176,17 +183,17 @@ def is_in_scope(
     return bool(name) and value_at(whole(machine_set), ("spec", "clusterName")) == name
 
 
-def check(
+def reason_to_skip(
     machine_set: MachineSet, observed: ObservedMachineSets, settings: BootImageSettings
-) -> None:
-    """Raises Skipped with the first rule that keeps the set from being updated."""
+) -> NotUpdated | None:
+    """The first rule that forbids an update."""
     metadata, api = machine_set.metadata, observed.api
     if metadata.deletion_timestamp:
-        raise Skipped(Why.DELETING, "the machine set is being deleted")
+        return NotUpdated(Why.DELETING, "the machine set is being deleted")
     deployment = metadata.labels.get(DEPLOYMENT_LABEL)
     if api is Api.CLUSTER and deployment is not None:
-        _, _, template = template_reference(machine_set)
-        raise Skipped(
+        _, _, template = templates.reference_of(machine_set)
+        return NotUpdated(
             Why.DEPLOYMENT,
             f"MachineDeployment {deployment} rolls its machines out; to update them, point it to "
             f"a copy of template {template} with the new image",
@@ -195,30 +202,29 @@ def check(
         group, name = owner.api_version.partition("/")[0], cluster_name(observed, settings)
         is_cluster = (group, owner.kind, owner.name) == (Api.CLUSTER, "Cluster", name)
         if api is Api.MACHINE or not is_cluster:
-            raise Skipped(Why.OWNED, f"{owner.kind} {owner.name} owns the machine set")
+            return NotUpdated(Why.OWNED, f"{owner.kind} {owner.name} owns the machine set")
     if metadata.annotations.get(PAUSE_ANNOTATION) == PAUSED:
-        raise Skipped(Why.PAUSED, "boot image updates are paused; see `lading bootimage resume`")
+        return NotUpdated(
+            Why.PAUSED, "boot image updates are paused; see `lading bootimage resume`"
+        )
     if CLUSTER_PAUSE_ANNOTATION in metadata.annotations:
-        raise Skipped(Why.PAUSED, f"annotation {CLUSTER_PAUSE_ANNOTATION} pauses the machine set")
+        return NotUpdated(
+            Why.PAUSED, f"annotation {CLUSTER_PAUSE_ANNOTATION} pauses the machine set"
+        )
     labels = value_at(whole(machine_set), ("spec", "template", "metadata", "labels"))
     if isinstance(labels, dict) and labels.get(OS_LABEL) == "Windows":
-        raise Skipped(Why.WINDOWS, "Windows machines do not boot this image")
-    _check_authority(machine_set, observed)
-
-
-def _check_authority(machine_set: MachineSet, observed: ObservedMachineSets) -> None:
-    """Where a set exists in both APIs, one of the two is only a mirror."""
-    if observed.api is Api.MACHINE:
-        authority = authority_of(machine_set)
-        if authority not in ("", "MachineAPI"):
-            raise Skipped(Why.MIRROR, f"the authoritative API of this machine set is {authority}")
-        return
-    authority = observed.other_machine_sets.get(machine_set.metadata.name, "")
-    if authority not in ("", "ClusterAPI"):
-        raise Skipped(Why.MIRROR, f"the authoritative API of this machine set is {authority}")
+        return NotUpdated(Why.WINDOWS, "Windows machines do not boot this image")
+    authority, own = authority_of(machine_set), "MachineAPI"
+    if api is Api.CLUSTER:
+        authority, own = observed.other_machine_sets.get(metadata.name, ""), "ClusterAPI"
+    if authority not in ("", own):
+        message = f"the authoritative API of this machine set is {authority}"
+        return NotUpdated(Why.MIRROR, message)
+    return None
 
 
 def authority_of(machine_set: MachineSet) -> str:
+    """If a set exists in both APIs, the authority is the original and the other is a mirror."""
     for part in ("status", "spec"):
         found = value_at(whole(machine_set), (part, "authoritativeAPI"))
         if isinstance(found, str) and found:
@@ -226,15 +232,17 @@ def authority_of(machine_set: MachineSet) -> str:
     return ""
 
 
-def architecture(machine_set: MachineSet, of_cluster: str, template_status: Any = None) -> str:
-    """The name that RPM uses. Raises Skipped where it is not known for certain."""
+def architecture(
+    machine_set: MachineSet, of_cluster: str, template_status: Any = None
+) -> str | NotUpdated:
+    """The name that RPM uses, if it is certain."""
     annotation = machine_set.metadata.annotations.get(ARCHITECTURE_ANNOTATION)
     if annotation is not None:
         labels = (item.strip() for item in annotation.split(","))
         named = next((one for one in labels if one.startswith(ARCHITECTURE_LABEL)), None)
         if named is None:
             message = f"annotation {ARCHITECTURE_ANNOTATION} names no kubernetes.io/arch"
-            raise Skipped(Why.ARCHITECTURE_UNKNOWN, message)
+            return NotUpdated(Why.ARCHITECTURE_UNKNOWN, message)
         return _rpm_name(named.removeprefix(ARCHITECTURE_LABEL))
     reported = value_at(template_status, ("nodeInfo", "architecture"))
     if isinstance(reported, str) and reported:
@@ -244,20 +252,20 @@ def architecture(machine_set: MachineSet, of_cluster: str, template_status: Any 
             "the architecture of the machines is not known; "
             f"name it in annotation {ARCHITECTURE_ANNOTATION}"
         )
-        raise Skipped(Why.ARCHITECTURE_UNKNOWN, message)
+        return NotUpdated(Why.ARCHITECTURE_UNKNOWN, message)
     return _rpm_name(of_cluster)
 
 
-def _rpm_name(name: str) -> str:
+def _rpm_name(name: str) -> str | NotUpdated:
     if name not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         message = f"the machine set names an unknown architecture; expected one of {known}"
-        raise Skipped(Why.ARCHITECTURE_UNKNOWN, message)
+        return NotUpdated(Why.ARCHITECTURE_UNKNOWN, message)
     return ARCHITECTURES[name]
 
 
 def cluster_architecture(observed: ObservedMachineSets) -> str:
-    """Of the control plane, as Kubernetes names it; empty where it is not certain."""
+    """The architecture of the control plane, in Kubernetes' words; empty if it is not certain."""
     version = observed.cluster_version
     desired = version.status.desired if version is not None and version.status else None
     if desired is not None and desired.architecture == "Multi":
@@ -272,7 +280,7 @@ def cluster_architecture(observed: ObservedMachineSets) -> str:
 
 
 def other_applier(machine_set: MachineSet, path: Path) -> str:
-    """Another field manager that server-side applies this field; empty when there is none."""
+    """Another field manager that server-side applies this field; empty if there is none."""
     for entry in machine_set.metadata.managed_fields:
         if entry.operation == "Apply" and entry.manager != FIELD_MANAGER and _owns(entry, path):
             return entry.manager
@@ -280,7 +288,7 @@ def other_applier(machine_set: MachineSet, path: Path) -> str:
 
 
 def _owns(entry: ManagedFields, path: Path) -> bool:
-    """Lists and untyped values are owned whole: their entry ends above the field."""
+    """Lists and untyped values have one owner: their entry ends above the field."""
     fields: Any = entry.fields_v1
     for depth, step in enumerate(path):
         if isinstance(step, int) or (depth and fields == {}):
@@ -292,6 +300,6 @@ def _owns(entry: ManagedFields, path: Path) -> bool:
 
 
 def last_manager(machine_set: MachineSet) -> str:
-    """The manager, other than us, that wrote the set last, as far as the fields tell."""
+    """The other manager that wrote the set last, as far as the managed fields tell."""
     others = [one.manager for one in machine_set.metadata.managed_fields if not one.subresource]
     return next((one for one in reversed(others) if one and one != FIELD_MANAGER), "another writer")

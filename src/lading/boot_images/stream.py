@@ -1,7 +1,7 @@
-"""The golden ConfigMap: which boot images belong to the release that the cluster runs. Pure.
+"""The golden ConfigMap: the boot images of the release. Pure.
 
-Every level of a stream is optional, and what is there may be wrong: releases differ, and a
-ConfigMap can be edited. A value is used only if it has the form of an image of its platform.
+Releases differ and a ConfigMap can be edited, so every level of a stream may be missing or wrong.
+A value is used only if it has the form of an image of its platform.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _VALUE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:/@%+?=&~-]{{0,{VALUE_CHARACTERS_M
 
 
 class Broken(Exception):
-    """The golden ConfigMap cannot be used; says which key and why."""
+    """The golden ConfigMap cannot be used; the message names the key and the cause."""
 
 
 class Stream(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,49 +32,48 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
     value: Any
 
     def at(self, *path: str) -> Any:
-        """What is there; None at the first level that is missing or is no object."""
+        """The value at this path; None if a level is missing or is not an object."""
         found = self.value
         for key in path:
             found = found.get(key) if isinstance(found, dict) else None
         return found
 
     def text(self, *path: str) -> str:
-        """A value in the form of a name or a URL; empty when there is none."""
+        """A value in the form of a name or a URL; empty if there is none."""
         found = self.at(*path)
         return found if isinstance(found, str) and _VALUE.fullmatch(found) else ""
 
+    def keys(self, *path: str) -> tuple[str, ...]:
+        found = self.at(*path)
+        return tuple(found) if isinstance(found, dict) else ()
+
     def releases(self) -> frozenset[str]:
         """Every release that the stream names, in any architecture."""
-        architectures = self.at("architectures")
         found: set[str] = set()
-        for name in architectures if isinstance(architectures, dict) else ():
-            artifacts = self.at("architectures", name, "artifacts")
-            for platform in artifacts if isinstance(artifacts, dict) else ():
-                found.add(self.text("architectures", name, "artifacts", platform, "release"))
+        for name in self.keys("architectures"):
+            artifacts = ("architectures", name, "artifacts")
+            found |= {self.text(*artifacts, one, "release") for one in self.keys(*artifacts)}
             found.add(self.text("architectures", name, "images", "gcp", "release"))
         return frozenset(found - {""})
 
     def images(self) -> frozenset[str]:
-        """Every boot image that the stream names, in one line each, as platforms show it."""
+        """Every boot image that the stream names, as its platform shows it in one line."""
         found: set[str] = set()
-        architectures = self.at("architectures")
-        for name in architectures if isinstance(architectures, dict) else ():
+        for name in self.keys("architectures"):
             images = ("architectures", name, "images")
             project, image = self.text(*images, "gcp", "project"), self.text(*images, "gcp", "name")
             if project and image:
                 found.add(f"projects/{project}/global/images/{image}")
-            regions = self.at(*images, "aws", "regions")
-            for region in regions if isinstance(regions, dict) else ():
-                found.add(self.text(*images, "aws", "regions", region, "image"))
+            regions = (*images, "aws", "regions")
+            found |= {self.text(*regions, one, "image") for one in self.keys(*regions)}
             found |= self._marketplace(name)
         return frozenset(found - {""})
 
     def _marketplace(self, architecture: str) -> set[str]:
         root = ("architectures", architecture, "rhel-coreos-extensions", "marketplace", "azure")
-        variants = self.at(*root)
         return {
             ":".join(self.text(*root, variant, generation, key) for key in MARKETPLACE_KEYS)
-            for variant in (variants if isinstance(variants, dict) else ())
+            for variant in self.keys(*root)
             for generation in ("hyperVGen1", "hyperVGen2")
             if self.text(*root, variant, generation, "version")
         }
@@ -85,12 +84,12 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
     operator_version: str = ""
     """`MCOReleaseImageVersion`, which OpenShift's operator adds."""
     digest: str
-    """Of the streams' text: an edited stream needs a new proof."""
+    """The digest of the streams. An edited stream needs a new proof."""
     default: Stream
     named: Mapping[str, Stream]
 
     def chosen(self, label: str | None) -> Stream | None:
-        """The stream that a machine set's label asks for."""
+        """The stream that the label of a machine set names; None if there is none."""
         if label is None or (label == DEFAULT_STREAM and not self.named):
             return self.default
         return self.named.get(label)

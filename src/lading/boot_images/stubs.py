@@ -1,7 +1,7 @@
-"""Which Secret new machines should get their stub from, and what it must hold. Pure.
+"""The Secret with the stub of new machines: the source, or a managed copy of it. Pure.
 
-The source is never written. A managed copy follows it: the same data but for the stub itself, and
-none of the source's labels, annotations or owners, which would let others prune or rotate it.
+The source is never written. The copy has the data of the source, with a translated stub. It has
+none of the source's labels, annotations and owners, by which others would prune or rotate it.
 """
 
 import base64
@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from lading.api.core import ConfigMap, Secret
+from lading.api.core import Secret
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.boot_images.ignition import stub as stub_rules
 from lading.boot_images.ignition.findings import Unreadable
@@ -19,7 +19,7 @@ from lading.boot_images.ignition.stub import Stub
 from lading.boot_images.machine_specs import MachineSpec
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import STUB_SUFFIX, ObservedMachineSets, UnreadSecret, WriteStub
-from lading.boot_images.verdicts import Failed, Skipped, Why
+from lading.boot_images.verdicts import NotUpdated, Why
 from lading.kernel.objects import Key
 
 SOURCE_ANNOTATION = "lading.dev/copy-of"
@@ -28,7 +28,7 @@ SECRET_NAME_CHARACTERS_MAX = 253
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """The Secret to name in the machine set, and the write that must come first."""
+    """The Secret to name in the machine set, and the write that comes first."""
 
     secret: str
     write: WriteStub | None = None
@@ -36,42 +36,51 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def source_of(name: str) -> str:
-    """The Secret that a copy follows; any other Secret is its own source."""
+    """The source of a copy; any other Secret is its own source."""
     return name.removesuffix(STUB_SUFFIX)
 
 
 def wanted(namespace: str, secret: str) -> tuple[Key, Key]:
-    """The source and the managed copy, of which both are read."""
+    """The source and the managed copy. Both are read."""
     source = source_of(secret)
     return Key(namespace, source), Key(namespace, source + STUB_SUFFIX)
 
 
 class Stubs:
-    """The stubs of one pass: each is translated once, however many machine sets share it."""
+    """The stubs of one plan. Each is translated once, even if many machine sets share it."""
 
     def __init__(self, observed: ObservedMachineSets, now: datetime) -> None:
         self._observed = observed
         self._now = now
-        self._prepared: dict[tuple[Key, str], Stub | Failed] = {}
+        self._prepared: dict[tuple[Key, str], Stub | NotUpdated] = {}
 
-    def choose(self, spec: MachineSpec, namespace: str) -> Choice:
-        """Raises Failed where the stub cannot be read or translated, Skipped where it may not."""
+    def choose(self, spec: MachineSpec, namespace: str) -> Choice | NotUpdated:
         observed = self._observed
         if not spec.secret:
             if observed.api is Api.CLUSTER:
                 return Choice(secret="")  # the bootstrap provider makes a stub for each machine
-            raise Failed(Why.STUB_MISSING, "the machine spec names no user data Secret")
+            return NotUpdated(Why.STUB_MISSING, "the machine spec names no user data Secret")
         source_key, copy_key = wanted(namespace, spec.secret)
         source = _read(observed.secrets.get(source_key), source_key)
-        data = _decoded(source, spec.user_data_key, source_key)
+        if isinstance(source, NotUpdated):
+            return source
+        data = _decoded(source, spec.user_data_key)
+        if data is None:
+            message = f"Secret {source_key} has no readable key {spec.user_data_key}"
+            return NotUpdated(Why.STUB_UNREADABLE, message)
         stub = self._prepare(data, source_key, spec.user_data_key)
+        if isinstance(stub, NotUpdated):
+            return stub
         warnings = tuple(f"Secret {source_key}: {one}" for one in (*stub.losses, *stub.notes))
         final = data if stub.data is None else stub.data
-        _check_size(spec, observed.api, final)
+        # Cluster API's providers compress user data or store it elsewhere.
+        limit = spec.platform.user_data_bytes_max if observed.api is Api.MACHINE else None
+        if limit is not None and len(final) > limit:
+            message = f"the stub has {len(final)} bytes; {spec.platform.name} accepts {limit}"
+            return NotUpdated(Why.STUB_TOO_LARGE, message)
         is_copied = spec.secret == copy_key.name and copy_key != source_key
         if stub.data is None and not is_copied:
             return Choice(secret=spec.secret, warnings=warnings)
-        _check_name(copy_key)
         encoded = base64.b64encode(final).decode()
         write = _write(
             observed.secrets.get(copy_key),
@@ -80,57 +89,39 @@ class Stubs:
             data={**source.data, spec.user_data_key: encoded},
             because=stub.because or "the source changed",
         )
+        if isinstance(write, NotUpdated):
+            return write
         return Choice(secret=copy_key.name, write=write, warnings=warnings)
 
-    def _prepare(self, data: bytes, key: Key, user_data_key: str) -> Stub:
+    def _prepare(self, data: bytes, key: Key, user_data_key: str) -> Stub | NotUpdated:
         known = self._prepared.get((key, user_data_key))
         if known is None:
-            bundle = _bundle(self._observed.authority)
+            authority = self._observed.authority
+            text = authority.data.get(BUNDLE_KEY) if authority is not None else None
+            bundle = text.encode() if text else None
             try:
                 known = stub_rules.prepare(data, bundle=bundle, now=self._now)
             except Unreadable as error:
-                known = Failed(Why.STUB_UNREADABLE, f"Secret {key}: {error}")
+                known = NotUpdated(Why.STUB_UNREADABLE, f"Secret {key}: {error}")
             self._prepared[key, user_data_key] = known
-        if isinstance(known, Failed):
-            raise known
         return known
 
 
-def _bundle(authority: ConfigMap | None) -> bytes | None:
-    text = authority.data.get(BUNDLE_KEY) if authority is not None else None
-    return text.encode() if text else None
-
-
-def _read(found: Secret | UnreadSecret | None, key: Key) -> Secret:
+def _read(found: Secret | UnreadSecret | None, key: Key) -> Secret | NotUpdated:
     match found:
         case Secret():
             return found
         case UnreadSecret(is_missing=True) | None:
-            raise Failed(Why.STUB_MISSING, f"Secret {key} does not exist")
+            return NotUpdated(Why.STUB_MISSING, f"Secret {key} does not exist")
         case UnreadSecret(message=message):
-            raise Skipped(Why.FORBIDDEN, message)
+            return NotUpdated(Why.FORBIDDEN, message)
 
 
-def _decoded(secret: Secret, key: str, name: Key) -> bytes:
+def _decoded(secret: Secret, key: str) -> bytes | None:
     try:
         return base64.b64decode(secret.data[key], validate=True)
     except (KeyError, binascii.Error):
-        raise Failed(Why.STUB_UNREADABLE, f"Secret {name} has no readable key {key}") from None
-
-
-def _check_size(spec: MachineSpec, api: Api, data: bytes) -> None:
-    """No machine boots with more. Cluster API's providers compress it or store it elsewhere."""
-    limit = spec.platform.user_data_bytes_max if api is Api.MACHINE else None
-    if limit is not None and len(data) > limit:
-        raise Failed(
-            Why.STUB_TOO_LARGE,
-            f"the stub has {len(data)} bytes; {spec.platform.name} accepts {limit}",
-        )
-
-
-def _check_name(key: Key) -> None:
-    if len(key.name) > SECRET_NAME_CHARACTERS_MAX:
-        raise Failed(Why.STUB_UNREADABLE, f"the name {key.name[:60]}... is too long for a Secret")
+        return None
 
 
 def _write(
@@ -140,15 +131,18 @@ def _write(
     source: Secret,
     data: Mapping[str, str],
     because: str,
-) -> WriteStub | None:
-    """None when the copy is there as it should be."""
+) -> WriteStub | NotUpdated | None:
+    """None if the copy is as it should be."""
+    if len(key.name) > SECRET_NAME_CHARACTERS_MAX:
+        message = f"the name {key.name[:60]}... is too long for a Secret"
+        return NotUpdated(Why.STUB_UNREADABLE, message)
     if isinstance(present, UnreadSecret) and not present.is_missing:
-        raise Skipped(Why.FORBIDDEN, present.message)
+        return NotUpdated(Why.FORBIDDEN, present.message)
     version = ""
     if isinstance(present, Secret):
         if not is_ours(present):
             message = f"Secret {key} was not created by Lading; rename or delete it"
-            raise Skipped(Why.STUB_NAME_TAKEN, message)
+            return NotUpdated(Why.STUB_NAME_TAKEN, message)
         if present.data == data:
             return None
         version = present.metadata.resource_version

@@ -1,4 +1,4 @@
-"""What plans about machine sets are made from, and their actions. Frozen data only."""
+"""The settings, the observed facts and the actions of boot images. Frozen data only."""
 
 from collections.abc import Hashable, Mapping
 from datetime import datetime, timedelta
@@ -19,23 +19,29 @@ from lading.api.operator import MachineConfiguration
 from lading.boot_images.platforms.types import AmiFacts, Api, BootImage
 from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel.backoff import Backoff
+from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
 from lading.ports.ec2 import Ec2
 
+MANAGED_BOOT_IMAGES = Gate(
+    name="ManagedBootImages",
+    default=False,
+    off="no machine set changes; earlier changes stay",
+)
 FIELD_MANAGER = "lading-boot-images"
 PAUSE_ANNOTATION = "lading.dev/boot-image-updates"
 PAUSED = "paused"
 PROOF_ANNOTATION = "lading.dev/boot-images-proven"
 OS_RELEASE_LABEL = "lading.dev/os-release"
 STUB_SUFFIX = "-spec-3-managed"
-"""The end of the name of a managed copy of a stub."""
+"""The name of a managed copy of a stub ends with it."""
 CLONED_KINDS = ("GCPMachineTemplate", "AWSMachineTemplate", "AzureMachineTemplate")
-"""The templates that are ever cloned: those of platforms that are not manual."""
+"""The templates of all platforms that are not manual. No other template is cloned."""
 _RETRY = Backoff(seconds_min=5, seconds_max=300)
 
 
 class BootImageSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What an administrator decides about the whole cluster."""
+    """What an administrator decides for the whole cluster."""
 
     machine_namespaces: tuple[str, ...] = ("openshift-machine-api",)
     cluster_api_namespaces: tuple[str, ...] = ("openshift-cluster-api",)
@@ -43,36 +49,36 @@ class BootImageSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The Cluster that owns the managed machine sets; empty means the infrastructure name."""
     golden_namespace: str = "openshift-machine-config-operator"
     trusted_boot_images: tuple[str, ...] = ()
-    """Boot images that may be replaced although nothing proves them; `*` at the end matches all."""
+    """Boot images that may be replaced without proof; a `*` at the end matches any text."""
     changes_debounce_seconds: float = 0.3
     """An upgrade changes many objects close together."""
     secrets_interval: timedelta = timedelta(minutes=10)
-    """How often Secrets are read again: they are not watched, so that none is kept in memory."""
+    """How often Secrets are read. A watch would keep all Secrets of the namespace in memory."""
     after_stub_delay: timedelta = timedelta(seconds=1)
-    """When a stub that was written is read back, because no watch reports it."""
+    """How soon a written stub is read back. No watch reports it."""
     retry: Backoff = _RETRY
-    """After a write that failed; one that was refused is retried after the longest delay."""
+    """For a failed write; a refused write is retried after the longest delay."""
     history_retention: timedelta = timedelta(days=30)
     """How long a history outlives its machine set."""
     unused_templates_retention: timedelta = timedelta(days=1)
-    """How long a template of ours stays after nothing needs it any more."""
+    """How long a clone of a template stays after nothing needs it."""
 
     def namespaces(self, api: Api) -> tuple[str, ...]:
         return self.machine_namespaces if api is Api.MACHINE else self.cluster_api_namespaces
 
 
 class CloudAccess(msgspec.Struct, frozen=True, kw_only=True):
-    """The clouds that an administrator lets us ask."""
+    """The clouds that an administrator lets Lading ask."""
 
     ec2: Ec2 | None = None
 
 
 class FailedWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """What the last attempts to write one object met."""
+    """The failed attempts to write one object."""
 
     message: str
     refused: bool
-    """Whether trying again is pointless until something changes."""
+    """A retry cannot help until something changes."""
     attempts: int
     failed_at: datetime
 
@@ -85,15 +91,15 @@ class UnreadSecret(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ObservedMachineSets(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that one pass over the machine sets of one API goes by."""
+    """All facts about the machine sets of one API."""
 
     api: Api
     machine_sets: tuple[MachineSet, ...] = ()
     other_machine_sets: Mapping[str, str] = {}
-    """Machine sets of the other API by name, and which API is the authority for each."""
+    """The authoritative API of each machine set of the other API, by name."""
     templates: Mapping[TemplateKey, MachineTemplate] = {}
     templates_in_use: frozenset[TemplateKey] | None = None
-    """Those that a machine set, a deployment or a machine needs; None where that is unknown."""
+    """Templates that a machine set, a deployment or a machine needs; None if unknown."""
     histories: tuple[MachineSetBootImageHistory, ...] = ()
     configurations: tuple[MachineConfiguration, ...] = ()
     golden: ConfigMap | None = None
@@ -103,17 +109,17 @@ class ObservedMachineSets(msgspec.Struct, frozen=True, kw_only=True):
     infrastructure: Infrastructure | None = None
     nodes: tuple[Node, ...] = ()
     machine_images: Mapping[str, str] = {}
-    """What the machine of a node was made from, by the name of the node."""
+    """The boot image of the machine of a node, by the name of the node."""
     secrets: Mapping[Key, Secret | UnreadSecret] = {}
-    """Those that `stubs.wanted` names."""
+    """The Secrets that `stubs.wanted` names."""
     amis: Mapping[str, AmiFacts] = {}
-    """What EC2 knows of the AMIs of machine sets, by their ids."""
+    """What EC2 answered about the AMIs of machine sets, by id."""
     failures: Mapping[Hashable, FailedWrite] = {}
-    """Writes that failed, by the lane they were in."""
+    """Failed writes by lane."""
 
 
 class MachineSetVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of one machine set."""
+    """The outcome for one machine set."""
 
     machine_set: MachineSet
     state: MachineSetState
@@ -125,7 +131,7 @@ class MachineSetVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StampGolden(msgspec.Struct, frozen=True, kw_only=True):
-    """Keeps the proof that a node runs the release, on the golden ConfigMap."""
+    """Writes the proof that a node runs the release to the golden ConfigMap."""
 
     key: Key
     resource_version: str
@@ -135,7 +141,7 @@ class StampGolden(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WriteStub(msgspec.Struct, frozen=True, kw_only=True):
-    """Creates the managed copy of a stub, or changes one of ours."""
+    """Creates or updates the managed copy of a stub."""
 
     key: Key
     source: Key
@@ -143,7 +149,7 @@ class WriteStub(msgspec.Struct, frozen=True, kw_only=True):
     """As on the wire: base64. Never shown."""
     type: str
     resource_version: str
-    """Of the copy that is there; empty when there is none."""
+    """Of the existing copy; empty if there is none."""
     because: str
 
     @property
@@ -162,7 +168,7 @@ class SaveHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CloneTemplate(msgspec.Struct, frozen=True, kw_only=True):
-    """Creates a template that differs from its source in the image only."""
+    """Creates a template that differs from its source only in the image."""
 
     body: Mapping[str, Any]
     lane: Hashable
@@ -170,7 +176,7 @@ class CloneTemplate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TemplateVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """A template as it was observed; what is written holds only for this version of it."""
+    """A template as it was observed. A write applies only to this version."""
 
     api_version: str
     kind: str
@@ -178,17 +184,27 @@ class TemplateVersion(msgspec.Struct, frozen=True, kw_only=True):
     uid: str
     resource_version: str
 
+    @classmethod
+    def of(cls, template: MachineTemplate) -> "TemplateVersion":
+        return cls(
+            api_version=template.api_version,
+            kind=template.kind,
+            key=template.key,
+            uid=template.metadata.uid,
+            resource_version=template.metadata.resource_version,
+        )
+
     @property
     def lane(self) -> Hashable:
         return "template", self.kind, self.key
 
 
 class MarkTemplate(msgspec.Struct, frozen=True, kw_only=True):
-    """Keeps on a template of ours since when nothing needs it."""
+    """Writes to a clone since when nothing needs it."""
 
     template: TemplateVersion
     unused_since: str
-    """Empty when something needs it again."""
+    """Empty if something needs it again."""
     because: str
 
     @property
@@ -197,7 +213,7 @@ class MarkTemplate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeleteTemplate(msgspec.Struct, frozen=True, kw_only=True):
-    """Removes a template of ours that nothing has needed for a while."""
+    """Removes a clone that nothing has needed for a while."""
 
     template: TemplateVersion
     because: str
@@ -208,7 +224,7 @@ class DeleteTemplate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PatchMachineSet(msgspec.Struct, frozen=True, kw_only=True):
-    """A JSON patch that holds only if nothing else was written since the set was observed."""
+    """A JSON patch that applies only to the observed version of the machine set."""
 
     key: Key
     operations: tuple[Mapping[str, Any], ...]

@@ -1,10 +1,12 @@
-"""What becomes of one machine set, and why. Pure."""
+"""The states and reasons of machine sets, and the conditions and events about them. Pure."""
 
 from enum import StrEnum
 
+import msgspec
+
 
 class MachineSetState(StrEnum):
-    """Of one machine set."""
+    """The state of one machine set."""
 
     CURRENT = "Current"
     """The machine set has the image of the release."""
@@ -23,7 +25,7 @@ class MachineSetState(StrEnum):
 
 
 class Why(StrEnum):
-    """The reasons; each is a word for programs, and its message names the fact."""
+    """The reason of a state, for programs. Its message is for people."""
 
     AS_EXPECTED = "AsExpected"
     """Nothing is wrong."""
@@ -102,21 +104,42 @@ class Why(StrEnum):
     MACHINE_SETS_FAILED = "MachineSetsFailed"
     """Of `BootImageUpdateDegraded`: machine sets fail with different reasons."""
 
-
-class Skipped(Exception):
-    """The machine set is not patched; the message is one sentence for people."""
-
-    def __init__(self, why: Why, message: str) -> None:
-        self.why = why
-        super().__init__(message)
+    @property
+    def state(self) -> MachineSetState:
+        return _STATES.get(self, MachineSetState.SKIPPED)
 
 
-class Manual(Skipped):
-    """Only a person can update the machine set; the message names the target."""
+_STATES = {
+    Why.AS_EXPECTED: MachineSetState.CURRENT,
+    Why.UPDATING: MachineSetState.UPDATING,
+    Why.NOT_ENROLLED: MachineSetState.NOT_ENROLLED,
+    Why.NOT_PROVEN: MachineSetState.WAITING,
+    Why.PLATFORM_MANUAL: MachineSetState.MANUAL,
+    Why.STUB_MISSING: MachineSetState.FAILED,
+    Why.STUB_UNREADABLE: MachineSetState.FAILED,
+    Why.STUB_TOO_LARGE: MachineSetState.FAILED,
+    Why.PATCH_FAILED: MachineSetState.FAILED,
+}
 
-    def __init__(self, message: str) -> None:
-        super().__init__(Why.PLATFORM_MANUAL, message)
+
+class NotUpdated(msgspec.Struct, frozen=True):
+    """Why a machine set keeps its image; the message is one sentence."""
+
+    why: Why
+    message: str
 
 
-class Failed(Skipped):
-    """The stub cannot be read or translated, or a patch failed: this degrades."""
+class BootImageConditionType(StrEnum):
+    """Conditions about all machine sets together."""
+
+    PROGRESSING = "BootImageUpdateProgressing"
+    """Machine sets are being updated."""
+    DEGRADED = "BootImageUpdateDegraded"
+    """Machine sets fail; also on the worker pool."""
+
+
+class BootImageEventReason(StrEnum):
+    """Of events about a machine set; one that fails has the reason of its verdict."""
+
+    UPDATED = "BootImageUpdated"
+    """The machine set got the image of the release."""

@@ -1,1 +1,1 @@
-"""The commands a person types. Heavy imports happen inside commands, so that `--help` is quick."""
+"""The commands. `main` loads each one only when it runs, so `lading --help` is quick."""

@@ -1,41 +1,53 @@
-"""`lading agent`: keeps the images of one node; `--cleanup` takes back what it pinned there."""
+"""`lading agent`: pulls and pins the images of one node; `--cleanup` unpins them."""
 
 import random
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from lading.cli import connection, options, running
 from lading.cli.connection import Target
-from lading.cli.credential_options import credential_options
-from lading.cli.feature_gates import feature_gates_option
-from lading.cli.pin import host_state, setting_options
-from lading.cli.process_options import process_options
+from lading.cli.options import Removed, credential_options
+from lading.cli.pin.host import owned
+from lading.cli.process import REMOVED_LOG_FORMAT, ServingProcess, process_options
 from lading.kernel import durations
 from lading.kernel.feature_gates import Gates
 from lading.pinned_images.node.types import PinSettings
-from lading.ports.kubelet import KUBELET_PORT
-from lading.wiring import ownership
+from lading.ports.node import KUBELET_PORT
+from lading.wiring import agent, host, machine
 from lading.wiring.clock import system_clock
+from lading.wiring.host import Host, open_runtime
+from lading.wiring.registries import CredentialSettings
 
-if TYPE_CHECKING:
-    from lading.cli.process import ServingProcess
-    from lading.wiring.host import Host
-    from lading.wiring.registries import CredentialSettings
+_DEFAULTS = PinSettings()
+_REMOVED = {
+    "--expansion-factor": Removed("the estimate of unpacked sizes is fixed", has_value=True),
+    "--log-format": REMOVED_LOG_FORMAT,
+}
 
 
 class _Options(msgspec.Struct, frozen=True, kw_only=True):
     node_name: str
-    host: "Host"
+    host: Host
     settings: PinSettings
     gates: Gates
 
 
-@click.command(name="agent")
+def _period_option(name: str, default: timedelta, text: str) -> options.Decorator:
+    return click.option(
+        name,
+        metavar="DURATION",
+        callback=options.meaning(options.positive_period),
+        default=durations.format_duration(default),
+        show_default=True,
+        help=text,
+    )
+
+
+@click.command(name="agent", cls=options.with_former_options(removed=_REMOVED))
 @click.option(
     "--node-name",
     metavar="NAME",
@@ -59,7 +71,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     show_default=True,
     help="The directory where the host's files are mounted.",
 )
-@host_state.state_dir_option(help="The directory for state that must survive a restart.")
+@options.state_dir_option(help="The directory for state that must survive a restart.")
 @click.option(
     "--kubelet-port",
     metavar="PORT",
@@ -73,21 +85,36 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="The CA of the kubelet's serving certificate; default: the CA of the cluster.",
 )
-@setting_options.parallel_pulls_option
-@setting_options.behind_cache_option
-@setting_options.expansion_factor_option
-@setting_options.require_disk_check_option
-@setting_options.progress_timeout_option
 @click.option(
-    "--resync-period",
-    "resync_period",
-    metavar="DURATION",
-    callback=options.meaning(options.positive_period),
-    default=durations.format_duration(setting_options.DEFAULTS.resync_period),
+    "--max-parallel-image-pulls",
+    metavar="COUNT",
+    type=click.IntRange(1, 100),
+    default=_DEFAULTS.parallel_pulls_max,
     show_default=True,
-    help="The longest time between two reconciles of the node.",
+    help="How many images are pulled at once; at most 2 on a control plane node.",
 )
-@feature_gates_option()
+@click.option(
+    "--behind-cache",
+    is_flag=True,
+    help="Pull a layer that several images share from the same repository on every node. "
+    "For nodes that use a pull-through cache.",
+)
+@click.option(
+    "--require-disk-check",
+    is_flag=True,
+    help="Pull nothing while the free space or the size of an image is unknown.",
+)
+@_period_option(
+    "--pull-progress-timeout",
+    _DEFAULTS.pull_progress_timeout,
+    "Cancel a pull, and retry it later, when no bytes arrive for this long; longer on slow lines.",
+)
+@_period_option(
+    "--resync-period",
+    _DEFAULTS.resync_period,
+    "How often the node is compared with its sets, even without a change.",
+)
+@options.feature_gates_option()
 @click.option("--cleanup", is_flag=True, help="Unpin every image that Lading pinned, and exit.")
 @credential_options
 @connection.target_options
@@ -101,19 +128,16 @@ def command(
     kubelet_ca_file: Path | None,
     max_parallel_image_pulls: int,
     behind_cache: bool,
-    expansion_factor: float,
     require_disk_check: bool,
     pull_progress_timeout: timedelta,
     resync_period: timedelta,
     gates: Gates,
     cleanup: bool,
-    credentials: "CredentialSettings",
+    credentials: CredentialSettings,
     target: Target,
-    process: "ServingProcess",
+    process: ServingProcess,
 ) -> None:
     """Run the agent of a node. It pulls and pins the images of the node's PinnedImageSets."""
-    from lading.wiring.host import Host  # slow to load, and --help needs none of it
-
     wanted = _Options(
         node_name=node_name,
         host=Host(
@@ -128,7 +152,6 @@ def command(
         settings=PinSettings(
             parallel_pulls_max=max_parallel_image_pulls,
             behind_cache=behind_cache,
-            expansion_factor=expansion_factor,
             require_disk_check=require_disk_check,
             pull_progress_timeout=pull_progress_timeout,
             resync_period=resync_period,
@@ -141,9 +164,7 @@ def command(
         running.run(process.serve(lambda: _run(wanted, target, process)))
 
 
-async def _run(wanted: _Options, target: Target, process: "ServingProcess") -> None:
-    from lading.wiring import agent, host
-
+async def _run(wanted: _Options, target: Target, process: ServingProcess) -> None:
     clock, found = system_clock(), target.found()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
@@ -168,16 +189,14 @@ async def _run(wanted: _Options, target: Target, process: "ServingProcess") -> N
 
 
 async def _own(wanted: _Options, stack: AsyncExitStack) -> None:
-    """Until the process ends. A command without a cluster has the node for a while only."""
+    """Until the process ends, so that no other command changes the pins."""
     owner = f"the agent of node {wanted.node_name}"
-    stack.enter_context(ownership.owning(wanted.host.state_dir, owner))
+    stack.enter_context(machine.owning(wanted.host.state_dir, owner))
 
 
-async def _cleanup(place: "Host") -> None:
-    """Needs the runtime only: it works when the cluster is gone."""
-    from lading.wiring.runtimes import open_runtime
-
-    with host_state.owned(place.state_dir, place.runtime_endpoint, "agent --cleanup"):
+async def _cleanup(place: Host) -> None:
+    """Needs only the runtime, so it works when the cluster is gone."""
+    with owned(place.state_dir, place.runtime_endpoint, "agent --cleanup"):
         async with open_runtime(
             place.runtime_endpoint, system_clock(), host_root=place.root
         ) as runtime:

@@ -8,16 +8,17 @@ import click
 
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
-from lading.cli import connection, documents, dry_runs, objects, options, output, running
+from lading.cli import connection, documents, objects, options, output, running
 from lading.cli.connection import Target
 from lading.cli.documents import ManifestSource
-from lading.cli.dry_runs import FIELD_MANAGER
-from lading.cli.feature_gates import feature_gates_option
-from lading.cli.pin import host_state, setting_options
 from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import PartialObjectMetadata, Resource
-from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
+
+FIELD_MANAGER = "lading"
+_TAKE_OVER = "; set --force-conflicts to take the fields over"
+_UNDECLARED = "field not declared in schema"
+"""Server-side apply answers this for a field that does not exist, without the line."""
 
 
 @click.command(name="apply")
@@ -25,21 +26,10 @@ from lading.ports import kube
 @options.host_option(
     help="Pull and pin on this container runtime, unix:///..., instead of a cluster."
 )
-@host_state.state_dir_option(help="The state directory of the host, with --runtime-endpoint.")
-@feature_gates_option()
-@setting_options.expansion_factor_option
-@setting_options.require_disk_check_option
-@setting_options.parallel_pulls_option
-@setting_options.progress_timeout_option
+@options.state_dir_option(help="The state directory of the host, with --runtime-endpoint.")
+@options.feature_gates_option()
 @running.timeout_option()
-@dry_runs.force_conflicts_option
-@click.option(
-    "--dry-run",
-    type=click.Choice(["none", "server"]),
-    default="none",
-    show_default=True,
-    help="server: the API server checks the objects and changes nothing.",
-)
+@click.option("--force-conflicts", is_flag=True, help="Take over fields from other field managers.")
 @connection.target_options
 def command(
     target: Target,
@@ -47,67 +37,50 @@ def command(
     runtime_endpoint: str,
     state_dir: Path,
     gates: Gates,
-    expansion_factor: float,
-    require_disk_check: bool,
-    max_parallel_image_pulls: int,
-    pull_progress_timeout: timedelta,
     timeout: timedelta | None,
     force_conflicts: bool,
-    dry_run: str,
 ) -> None:
     """Create or update the objects in files. All files are read before anything is written.
 
     With --runtime-endpoint the command needs no cluster: it pulls and pins the images of
-    PinnedImageSets on this host. Without it, these options have no effect: --state-dir,
-    --feature-gates, --expansion-factor, --require-disk-check, --max-parallel-image-pulls and
-    --pull-progress-timeout.
+    PinnedImageSets on this host. Without it, --state-dir and --feature-gates have no effect.
     """
-    is_trial = dry_run != "none"
-    if runtime_endpoint and is_trial:
-        raise click.UsageError("--dry-run asks an API server; see `lading pin plan` for a host")
     if runtime_endpoint:
-        from lading.cli.pin import on_host  # slow to load, and most commands ask a cluster
+        from lading.cli.pin import host  # gRPC and the registry client are only needed on a host
 
-        settings = PinSettings(
-            parallel_pulls_max=max_parallel_image_pulls,
-            expansion_factor=expansion_factor,
-            require_disk_check=require_disk_check,
-            pull_progress_timeout=pull_progress_timeout,
-        )
-        work = on_host.synchronize(
-            files, runtime_endpoint, state_dir=state_dir, gates=gates, settings=settings
-        )
+        work = host.synchronize(files, runtime_endpoint, state_dir=state_dir, gates=gates)
     else:
-        sources = documents.read(files)
-        work = _apply(target, sources, force=force_conflicts, dry_run=is_trial)
+        work = _apply(target, documents.read(files), force=force_conflicts)
     running.run(work, timeout=timeout)
 
 
-async def _apply(
-    target: Target, sources: list[ManifestSource], *, force: bool, dry_run: bool
-) -> None:
+async def _apply(target: Target, sources: list[ManifestSource], *, force: bool) -> None:
     failed = 0
     async with target.open() as client:
         catalogue = await discovery.discover(client)
         for source in sources:
             try:
                 resource, content = objects.placed(source, catalogue, target)
-                if dry_run:
-                    tried = await dry_runs.attempt(client, resource, content, force=force)
-                    output.sentence(f"{tried} (server dry run)")
-                else:
-                    output.sentence(await apply_object(client, resource, content, force=force))
+                output.sentence(await apply_object(client, resource, content, force=force))
             except kube.KubeError as error:
                 failed += 1
-                output.sentence(dry_runs.refusal(source, error), err=True)
+                output.sentence(_refusal(source, error), err=True)
     if failed:
         raise click.ClickException(f"{failed} of {len(sources)} objects were not applied")
+
+
+def _refusal(source: ManifestSource, error: kube.KubeError) -> str:
+    """Names the place in the file, the reason, and the next step."""
+    step = _TAKE_OVER if isinstance(error, kube.Conflict) else ""
+    if _UNDECLARED in str(error):
+        step = f"; `lading validate -f {source.file}` shows the line"
+    return f"{source.file}:{source.line(())}: {error}{step}"
 
 
 async def apply_object(
     client: KubeClient, resource: Resource[Any], content: dict[str, Any], *, force: bool = False
 ) -> str:
-    """One object by server-side apply; returns the sentence that says what was done."""
+    """Apply one object and return what was done, as kubectl prints it."""
     name, namespace = content["metadata"]["name"], content["metadata"].get("namespace", "")
     only_metadata = resource.metadata_only()
     before = await _revision(client, only_metadata, name, namespace)

@@ -1,4 +1,4 @@
-"""`lading completion`: the script by which a shell completes commands and options."""
+"""`lading completion`: the completion script of a shell."""
 
 import click
 from click import shell_completion
@@ -6,7 +6,7 @@ from click import shell_completion
 from lading.cli import main
 
 _VARIABLE = "_LADING_COMPLETE"
-"""click's name for it: set, `lading` prints completions instead of running a command."""
+"""If click finds this variable, `lading` prints completions instead of running a command."""
 
 
 @click.command(name="completion")

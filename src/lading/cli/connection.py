@@ -1,7 +1,7 @@
-"""The options by which a command finds its API server, and the client that they lead to.
+"""The options that name the API server, and its client.
 
-Without any, it is what kubectl would take; where that is nothing, the standalone cluster of
-`lading up` in its usual folder.
+Without options, the cluster is the one that kubectl would use, else the cluster of `lading up` in
+its default folder.
 """
 
 import functools
@@ -22,7 +22,7 @@ from lading.wiring.clock import system_clock
 
 
 def default_data() -> Path:
-    """A user without a home, as in some pods, has the folder of services."""
+    """A user without a home, as in some pods, gets a folder in /var/lib."""
     home = Path(os.path.expanduser("~"))
     data = home / ".local/share" if home.is_absolute() else Path("/var/lib")
     return Path(os.environ.get("XDG_DATA_HOME") or data) / "lading"
@@ -47,7 +47,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def names_a_cluster(self) -> bool:
-        """Then no other one may be used in its place."""
+        """Then no other cluster may be used instead."""
         return bool(self.kubeconfig or self.context or os.environ.get("KUBECONFIG"))
 
     def found(self) -> Connection:
@@ -63,7 +63,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --kubeconfig, --context and -n, and hands them over as `target`."""
+    """Adds --kubeconfig, --context and -n, and passes `target`."""
 
     @click.option(
         "--kubeconfig",

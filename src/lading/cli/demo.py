@@ -1,4 +1,4 @@
-"""`lading demo`: the whole system on this machine, checked, and over in under a minute."""
+"""`lading demo`: runs and checks the whole system on this machine in under a minute."""
 
 import tempfile
 import time
@@ -7,6 +7,10 @@ from pathlib import Path
 import click
 
 from lading.cli import options, running
+from lading.embedded.demo import play
+from lading.observability import logs
+from lading.observability.logs import LogFormat
+from lading.wiring.clock import system_clock
 
 
 @click.command(name="demo")
@@ -16,19 +20,12 @@ def command(log_level: str) -> None:
 
     The data is in a temporary folder, which the command removes at the end.
     """
-    from lading.observability import logs
-    from lading.observability.log_format import LogFormat
-
     logs.configure(LogFormat.CONSOLE, log_level)
     with tempfile.TemporaryDirectory(prefix="lading-demo-") as folder:
         running.run(_demo(Path(folder)))
 
 
 async def _demo(folder: Path) -> None:
-    # Slow to load, and `lading demo --help` needs none of it.
-    from lading.standalone.demo import play
-    from lading.wiring.clock import system_clock
-
     click.echo("Lading demo: a cluster of three nodes in this process")
     began = time.monotonic()
     checks = await play.play(folder, system_clock(), click.echo)

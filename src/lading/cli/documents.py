@@ -1,7 +1,7 @@
-"""Kubernetes objects from YAML or JSON files, each value with the line it stands on.
+"""Kubernetes objects from YAML or JSON files, with the line of each value.
 
-Reads as kubectl does (YAML 1.1, several documents, lists), but refuses a key that is there twice,
-and stops at limits that no manifest needs.
+Reads as kubectl does (YAML 1.1, several documents, lists), but refuses duplicate keys and files
+that are larger or deeper than any manifest.
 """
 
 import sys
@@ -16,7 +16,7 @@ from lading.files import bounded_content, read_bounded
 from lading.kernel import yaml_text
 from lading.kernel.values import Redacted
 
-VALUES_MAX = 1_000_000  # aliases count each time: a bomb of them ends here
+VALUES_MAX = 1_000_000  # aliases count each time, which stops "billion laughs" files
 DEPTH_MAX = 200
 _MANIFEST_SUFFIXES = (".json", ".yaml", ".yml")
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
@@ -28,7 +28,7 @@ FieldPath = tuple[str | int, ...]
 
 
 class UnreadableDocument(click.ClickException):
-    """The file is not YAML that describes objects; says where."""
+    """The file does not have objects as YAML; the message names the line."""
 
 
 class ManifestSource(Redacted, frozen=True):
@@ -53,7 +53,7 @@ class ManifestSource(Redacted, frozen=True):
         return self.content.get("metadata") or {}
 
     def line(self, path: FieldPath) -> int:
-        """The line of the value, or of the nearest one above it that was written."""
+        """The line of the value, or of the nearest parent in the file."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines[path]
@@ -72,9 +72,9 @@ def files(names: Sequence[str]) -> list[str]:
 
 
 def _files(name: str) -> list[str]:
-    """As kubectl takes a folder: the manifests right in it, by name.
+    """The manifests directly in a folder, by name, as kubectl does.
 
-    An empty name, as of a variable that is not set, would be the current folder.
+    An empty name, for example of an unset variable, would mean the current folder.
     """
     if not name:
         raise click.BadParameter(
@@ -130,7 +130,7 @@ def _sources(file: str, node: yaml.Node) -> Iterator[ManifestSource]:
 
 
 def _checked(source: ManifestSource) -> ManifestSource:
-    """What every command relies on: it is an object, and what names it is text."""
+    """Every command needs an object with texts as kind and name."""
     for path, problem in _problems(source.content):
         field_name = f"{'.'.join(path)}: " if path else ""
         raise UnreadableDocument(f"{source.file}:{source.line(path)}: {field_name}{problem}")

@@ -1,6 +1,5 @@
 """`lading get`: objects as the server's own table, or whole."""
 
-from enum import StrEnum
 from typing import Any, NoReturn
 
 import click
@@ -10,23 +9,15 @@ from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.discovery import Catalogue
 from lading.cli import connection, objects, options, output, running, server_tables
 from lading.cli.connection import Target
-from lading.cli.exit_codes import ExitCode
-from lading.cli.server_tables import Asked
+from lading.cli.error_messages import ExitCode
+from lading.cli.output import ListFormat
+from lading.cli.server_tables import TableQuery
 from lading.kernel.objects import Resource
 from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.kube import Selection
 
-
-class OutputForm(StrEnum):
-    TABLE = "table"
-    WIDE = "wide"
-    NAME = "name"
-    JSON = "json"
-    YAML = "yaml"
-
-
-_TABLES = (OutputForm.TABLE, OutputForm.WIDE)
+_TABLES = (ListFormat.TABLE, ListFormat.WIDE)
 
 
 @click.command(name="get")
@@ -41,14 +32,7 @@ _TABLES = (OutputForm.TABLE, OutputForm.WIDE)
     is_flag=True,
     help="After the table, show each object that changes, until Ctrl-C.",
 )
-@options.choice_option(
-    "-o",
-    "--output",
-    "form",
-    default=OutputForm.TABLE,
-    choices=OutputForm,
-    help="The output format.",
-)
+@output.list_form_option(help="The output format; wide adds columns.")
 @options.host_option(
     help="Show the PinnedImageSets of this container runtime, unix:///..., instead of a cluster."
 )
@@ -60,7 +44,7 @@ def command(
     all_namespaces: bool,
     watch: bool,
     runtime_endpoint: str,
-    form: OutputForm,
+    form: ListFormat,
 ) -> None:
     """Show the objects of a KIND (`pis`, `mcp`, `nodes`, ...), or only those with a NAME.
 
@@ -77,25 +61,19 @@ def command(
         running.run(_get_of_host(runtime_endpoint, words[0], names, form))
     else:
         work = _get(target, words[0], names, selector, all_namespaces, form, watch)
-        running.run(work, may_log=False)
+        running.run(work)
 
 
 async def _get_of_host(
-    endpoint: str, kind: str, names: list[tuple[str, str]], form: OutputForm
+    endpoint: str, kind: str, names: list[tuple[str, str]], form: ListFormat
 ) -> None:
-    from lading.cli.pin import host_sets  # slow to load, and most commands ask a cluster
+    from lading.cli.pin import host  # gRPC and the registry client are only needed on a host
 
-    for named in {kind for kind, _ in names} or {kind}:
-        host_sets.require_kind(named)
-    found = await host_sets.pinned_sets(endpoint)
-    for _, name in names:
-        host_sets.require_pinned(name, found)
-    if names:
-        found = {name: found[name] for _, name in names}
+    found = await host.pinned_sets(endpoint, names[0][0] if names else kind, names)
     if form in _TABLES:
-        click.echo(host_sets.table(found), nl=False)
+        click.echo(host.table(found), nl=False)
     else:
-        _show(host_sets.documents(found), form, is_one=len(names) == 1)
+        _show(host.documents(found), form, is_one=len(names) == 1)
 
 
 async def _get(
@@ -104,25 +82,27 @@ async def _get(
     names: list[tuple[str, str]],
     selector: str,
     all_namespaces: bool,
-    form: OutputForm,
+    form: ListFormat,
     watch: bool,
 ) -> None:
     missing: list[kube.NotFound] = []
     async with target.open() as client:
         catalogue = await discovery.discover(client)
         namespace = "" if all_namespaces else target.default_namespace
-        asked = _asked(catalogue, kinds, names, namespace, selector)
+        queries = _queries(catalogue, kinds, names, namespace, selector)
         if watch:
-            await _watch(client, asked, wide=form is OutputForm.WIDE)
+            await _watch(client, queries, wide=form is ListFormat.WIDE)
         if form in _TABLES:
-            is_wide = form is OutputForm.WIDE
-            text = await server_tables.text(client, asked, wide=is_wide, on_missing=missing.append)
+            is_wide = form is ListFormat.WIDE
+            text = await server_tables.text(
+                client, queries, wide=is_wide, on_missing=missing.append
+            )
             if text:
                 click.echo(text)
             elif not missing:
-                click.echo(_nothing(asked), err=True)
+                click.echo(_nothing(queries), err=True)
         else:
-            found = [one for part in asked for one in await _objects(client, part, missing)]
+            found = [one for part in queries for one in await _objects(client, part, missing)]
             if found or not missing:
                 _show(found, form, is_one=len(names) == 1)
     for error in missing:
@@ -131,32 +111,32 @@ async def _get(
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 
-def _nothing(asked: list[Asked]) -> str:
-    """Objects may be in another namespace than the one that was asked."""
-    namespaces = {one.selection.namespace for one in asked}
+def _nothing(queries: list[TableQuery]) -> str:
+    """Objects may be in another namespace than the queried one."""
+    namespaces = {one.selection.namespace for one in queries}
     if "" in namespaces:
         return "No resources found"
     return f"No resources found in the namespace {', '.join(namespaces)}"
 
 
-async def _watch(client: KubeClient, asked: list[Asked], *, wide: bool) -> NoReturn:
-    if len(asked) > 1:
+async def _watch(client: KubeClient, queries: list[TableQuery], *, wide: bool) -> NoReturn:
+    if len(queries) > 1:
         raise click.UsageError("-w needs exactly one KIND")
-    async for line in server_tables.follow(client, _selected(asked[0]), wide=wide):
+    async for line in server_tables.follow(client, _selected(queries[0]), wide=wide):
         click.echo(line, nl=False)
     raise AssertionError("unreachable: a watch has no end")
 
 
-def _selected(asked: Asked) -> Asked:
+def _selected(query: TableQuery) -> TableQuery:
     """A named object as a selection, which can be watched."""
-    if not asked.names:
-        return asked
-    only = replace(asked.selection, field_selector=f"metadata.name={asked.names[0]}")
-    return replace(asked, names=(), selection=only)
+    if not query.names:
+        return query
+    only = replace(query.selection, field_selector=f"metadata.name={query.names[0]}")
+    return replace(query, names=(), selection=only)
 
 
-def _show(objects: list[dict[str, Any]], form: OutputForm, *, is_one: bool) -> None:
-    if form is OutputForm.NAME:
+def _show(objects: list[dict[str, Any]], form: ListFormat, *, is_one: bool) -> None:
+    if form is ListFormat.NAME:
         for found in objects:
             click.echo(f"{found['kind'].lower()}/{found['metadata']['name']}")
         return
@@ -164,19 +144,19 @@ def _show(objects: list[dict[str, Any]], form: OutputForm, *, is_one: bool) -> N
     click.echo(output.document(whole, output.Format(form.value)), nl=False)
 
 
-def _asked(
+def _queries(
     catalogue: Catalogue,
     kinds: str,
     names: list[tuple[str, str]],
     namespace: str,
     selector: str,
-) -> list[Asked]:
+) -> list[TableQuery]:
     """Of each kind once, in the order of the command line."""
     wanted: dict[Resource[dict[str, Any]], list[str]] = {}
     for kind, name in names:
         wanted.setdefault(catalogue.named(kind), []).append(name)
     return [
-        Asked(
+        TableQuery(
             resource=resource,
             names=tuple(wanted.get(resource, ())),
             selection=Selection(
@@ -188,16 +168,16 @@ def _asked(
 
 
 async def _objects(
-    client: KubeClient, asked: Asked, missing: list[kube.NotFound]
+    client: KubeClient, query: TableQuery, missing: list[kube.NotFound]
 ) -> list[dict[str, Any]]:
-    resource, selection = asked.resource, asked.selection
+    resource, selection = query.resource, query.selection
     found: list[dict[str, Any]] = []
-    for name in asked.names:
+    for name in query.names:
         try:
             found.append(await client.get(resource, name, namespace=selection.namespace))
         except kube.NotFound as error:
             missing.append(error)
-    if not asked.names:
+    if not query.names:
         found = [one async for one in client.each(resource, selection)]
     kind = {"apiVersion": resource.api_version, "kind": resource.kind}
     return [{**kind, **objects.readable(one)} for one in found]

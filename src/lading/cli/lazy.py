@@ -1,8 +1,9 @@
-"""Groups of commands; a module is imported only when its command is run.
+"""Groups of commands. A module is imported only when its command runs.
 
 Importing all of them would make `lading --help` slow.
 """
 
+import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any
@@ -39,13 +40,11 @@ class LazyGroup(click.Group):
     def _suggestion(self, word: str) -> str:
         if word == "help":
             return "; use --help"
-        import difflib  # only a mistyped command needs it
-
         close = difflib.get_close_matches(word, self._helps)
         return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Without importing any command, because a person waits for the next character."""
+        """Completes without importing a command, because a person waits for the next character."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         return [

@@ -1,4 +1,4 @@
-"""The `lading` command: finds the subcommand, and shows errors as sentences."""
+"""The `lading` command: runs the subcommand, and prints its errors."""
 
 import contextlib
 import os
@@ -8,15 +8,16 @@ from typing import Any, NoReturn
 import click
 
 import lading
-from lading.cli.exit_codes import ExitCode
+from lading.cli import error_messages
+from lading.cli.error_messages import ExitCode
 from lading.cli.lazy import LazyGroup
+from lading.kernel import texts
 
 _COMMANDS = {
     "demo": "Run a cluster on this machine, check every feature, and end.",
     "up": "Run a cluster on this machine until Ctrl-C.",
     "dashboard": "Show the images of a cluster on a page in your browser.",
     "apply": "Create or update objects from files.",
-    "diff": "Show what `lading apply` would change.",
     "get": "Show objects.",
     "delete": "Delete objects.",
     "pin": "Create and plan PinnedImageSets, and watch the nodes pin them.",
@@ -37,7 +38,7 @@ _COMMANDS = {
 
 class _Lading(LazyGroup):
     def invoke(self, ctx: click.Context) -> Any:
-        """What a person can do something about ends in a sentence, a bug in its trace."""
+        """Expected errors print one line; bugs keep their traceback."""
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, click.Abort):
@@ -45,15 +46,9 @@ class _Lading(LazyGroup):
         except click.ClickException:
             raise
         except Exception as error:
-            # Imported only now, to keep every other start quick.
-            from lading.cli import sentences
-            from lading.kernel import texts
-
-            sentence = sentences.sentence(error)
-            if sentence is None:
+            if (text := error_messages.message(error)) is None:
                 raise
-            shown = texts.bounded_text(sentence, keep_lines=True)
-            raise click.ClickException(shown) from error
+            raise click.ClickException(texts.bounded_text(text, keep_lines=True)) from error
 
 
 @click.group(
@@ -71,29 +66,33 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     _repair_standard_streams()
     name = _program_name(sys.argv[0])
     try:
-        sys.exit(lading_command.main(args=arguments, prog_name=name, color=_colour()))
-    except OSError as error:  # of a help or a version that cannot be written
-        with contextlib.suppress(OSError):  # standard error may be as full
+        lading_command.main(args=arguments, prog_name=name, color=_colour())
+        code: str | int | None = ExitCode.DONE
+    except OSError as error:  # the output of --help or --version cannot be written
+        with contextlib.suppress(OSError):  # standard error may be on the same full disk
             click.ClickException(str(error.strerror)).show()
-        _end_at_once(ExitCode.FAILED)
+        code = ExitCode.FAILED
     except SystemExit as end:
-        _end_at_once(end.code)
+        code = end.code
+    _flush_or_discard()
+    if "obstore" in sys.modules:
+        # Its threads abort the process (exit code 134) when one of them resolves a future while
+        # the interpreter ends. It has no way to wait for them.
+        os._exit(code if isinstance(code, int) else ExitCode.DONE)
+    sys.exit(code)
 
 
-def _end_at_once(code: str | int | None) -> NoReturn:
-    """The interpreter would take a tenth of the CPU time of a short command to free its memory.
-
-    Threads of obstore could abort the process meanwhile.
-    """
-    assert not isinstance(code, str)
+def _flush_or_discard() -> None:
+    """The interpreter flushes the streams when it ends, and would print another error."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError):
+        try:
             stream.flush()
-    os._exit(code or 0)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _colour() -> bool | None:
-    """None is colour on terminals only; no-color.org has the variable that turns it off."""
+    """None: click decides; colour only on a terminal. NO_COLOR is described at no-color.org."""
     unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return False if unwanted else None
 
@@ -104,7 +103,7 @@ def _program_name(path: str) -> str:
 
 
 def _repair_standard_streams() -> None:
-    """One that was closed is empty, and an alphabet without some letter costs only that letter."""
+    """Reopen closed streams on /dev/null; replace characters that the encoding lacks."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open until the end

@@ -1,32 +1,30 @@
-"""The objects of a cluster that the command line or a file names."""
+"""Objects of a cluster that the command line or a file names."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
 
 from lading.adapters.kube.discovery import Catalogue
 from lading.cli.connection import Target
+from lading.cli.documents import ManifestSource
 from lading.kernel.objects import Resource
 from lading.ports import kube
-
-if TYPE_CHECKING:
-    from lading.cli.documents import ManifestSource  # with it comes a YAML parser
 
 
 class ObjectName(msgspec.Struct, frozen=True, kw_only=True):
     resource: Resource[dict[str, Any]]
     name: str
     namespace: str
-    """Empty for what lives in no namespace."""
+    """Empty for a kind without namespaces."""
 
     def __str__(self) -> str:
         return f"{self.resource.kind.lower()}/{self.name}"
 
 
 def split(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Kind and name of each: from `KIND NAME...` or from `KIND/NAME...`."""
+    """(kind, name) of each object in `KIND NAME...` or `KIND/NAME...`."""
     slashed = ["/" in word for word in words]
     if any(slashed) and not all(slashed):
         raise click.UsageError("write either KIND NAME... or KIND/NAME..., not both")
@@ -49,7 +47,7 @@ def named(kind: str, name: str, catalogue: Catalogue, target: Target) -> ObjectN
     )
 
 
-def described(source: "ManifestSource", catalogue: Catalogue, target: Target) -> ObjectName:
+def described(source: ManifestSource, catalogue: Catalogue, target: Target) -> ObjectName:
     """The object that a manifest is about."""
     resource = catalogue.of_kind(source.api_version, source.kind)
     name, namespace = source.metadata.get("name"), source.metadata.get("namespace")
@@ -67,15 +65,15 @@ def described(source: "ManifestSource", catalogue: Catalogue, target: Target) ->
 
 
 def placed(
-    source: "ManifestSource", catalogue: Catalogue, target: Target
+    source: ManifestSource, catalogue: Catalogue, target: Target
 ) -> tuple[Resource[dict[str, Any]], dict[str, Any]]:
-    """The object of a manifest, in the namespace that it gets."""
+    """The object of a manifest, with its namespace filled in."""
     found = described(source, catalogue, target)
     namespace = {"namespace": found.namespace} if found.namespace else {}
     return found.resource, {**source.content, "metadata": {**source.metadata, **namespace}}
 
 
 def readable(content: dict[str, Any]) -> dict[str, Any]:
-    """Without the book-keeping of server-side apply, which kubectl does not show either."""
+    """Without managedFields, which kubectl does not show either."""
     metadata = {key: value for key, value in content["metadata"].items() if key != "managedFields"}
     return {**content, "metadata": metadata}

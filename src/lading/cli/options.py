@@ -1,18 +1,23 @@
-"""Options that several commands have, and options that are parsed.
+"""Options that several commands have, and the parsers of their values.
 
-Such a text is read once, and refused with what was expected.
+A value is parsed once. A wrong value is refused with what was expected.
 """
 
+import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import msgspec
 
 from lading.kernel import durations, quantities
 from lading.kernel.errors import Malformed
+from lading.wiring.gates import GATES, parse_gates
+from lading.wiring.registries import CredentialPlugins, CredentialSettings
 
 T = TypeVar("T")
 Amount = TypeVar("Amount", timedelta, int)
@@ -20,11 +25,47 @@ Choice = TypeVar("Choice", bound=StrEnum)
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _NAME_LENGTH_MAX = 253
+STATE_FOLDER = Path("/var/lib/lading")
+"""The agent and commands without a cluster share it, so that each sees the other's lock."""
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
+class Removed(msgspec.Struct, frozen=True):
+    """An option of an earlier release that may be ignored."""
+
+    why: str
+    has_value: bool = False
+
+
+def with_former_options(
+    *, renamed: Mapping[str, str] | None = None, removed: Mapping[str, Removed]
+) -> type[click.Command]:
+    """A command that also takes options of earlier releases, and warns of removed ones.
+
+    CronJobs and manifests that name them must work after an upgrade.
+    """
+    names = renamed or {}
+
+    class FormerOptions(click.Command):
+        def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+            return super().parse_args(ctx, [*current(iter(args))])
+
+    def current(words: Iterator[str]) -> Iterator[str]:
+        for word in words:
+            name, equals, value = word.partition("=")
+            if name not in removed:
+                yield f"{names.get(name, name)}{equals}{value}"
+                continue
+            if removed[name].has_value and not equals:
+                next(words, "")
+            warning = f"Warning: {name} has no effect: {removed[name].why}. Remove it."
+            click.echo(warning, err=True)
+
+    return FormerOptions
+
+
 def meaning(parse: Callable[[str], T]) -> Callable[[Any, Any, str | None], T | None]:
-    """The callback of an option that is read by one of the kernel's parsers."""
+    """The callback of an option that a parser of the kernel reads."""
 
     def read(_context: object, _option: object, text: str | None) -> T | None:
         try:
@@ -41,7 +82,7 @@ def period(text: str) -> timedelta:
 
 
 def positive_period(text: str) -> timedelta:
-    """A duration of more than 0: what is repeated or waited for needs some time."""
+    """A duration of more than 0, because a wait or a repetition of 0 would not pause."""
     found = durations.parse(text)
     if found <= timedelta():
         raise Malformed(what="duration", text=text, reason="expected more than 0")
@@ -81,18 +122,32 @@ def choice_option(*names: str, default: Choice, choices: Iterable[Choice], help:
     )
 
 
+def feature_gates_option() -> Decorator:
+    """Passes `gates`: every gate with its value."""
+    known = ", ".join(f"{gate.name} (default {str(gate.default).lower()})" for gate in GATES)
+    return click.option(
+        "--feature-gates",
+        "gates",
+        envvar="LADING_FEATURE_GATES",
+        metavar="NAME=BOOL,...",
+        callback=meaning(parse_gates),
+        default="",
+        help=f"Features to turn on or off: {known}.",
+    )
+
+
 def log_level_option(default: str) -> Decorator:
     return click.option(
         "--log-level",
         type=click.Choice(LOG_LEVELS),
         default=default,
         show_default=True,
-        help="The lowest level that is logged.",
+        help="Log messages of this level and above.",
     )
 
 
 def port_option(name: str, *, help: str) -> Decorator:  # noqa: A002
-    """The help says what becomes of 0."""
+    """The help says what 0 means."""
     return click.option(
         name,
         metavar="PORT",
@@ -104,8 +159,20 @@ def port_option(name: str, *, help: str) -> Decorator:  # noqa: A002
 
 
 def host_option(*, help: str) -> Decorator:  # noqa: A002
-    """Hands over `runtime_endpoint`, which stands in the place of a cluster; empty by default."""
+    """Passes `runtime_endpoint`, which replaces the cluster; empty by default."""
     return click.option("--runtime-endpoint", metavar="SOCKET", default="", help=help)
+
+
+def state_dir_option(*, help: str) -> Decorator:  # noqa: A002
+    """Passes `state_dir`."""
+    return click.option(
+        "--state-dir",
+        metavar="FOLDER",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=STATE_FOLDER,
+        show_default=True,
+        help=help,
+    )
 
 
 def files_option(
@@ -113,7 +180,7 @@ def files_option(
     required: bool,
     help: str = "A file, a folder with manifests, or - for standard input; may be repeated.",  # noqa: A002
 ) -> Decorator:
-    """Hands over `files`, for `documents.read`."""
+    """Passes `files`, for `documents.read`."""
     return click.option(
         "-f",
         "--filename",
@@ -123,3 +190,56 @@ def files_option(
         required=required,
         help=help,
     )
+
+
+def credential_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options, and passes `credentials`."""
+
+    @click.option(
+        "--pull-secrets",
+        "folders",
+        metavar="FOLDER",
+        type=click.Path(path_type=Path, file_okay=False),
+        multiple=True,
+        help="The folder where a Kubernetes pull secret (.dockerconfigjson or .dockercfg) is "
+        "mounted; may be repeated.",
+    )
+    @click.option(
+        "--image-credential-provider-config",
+        "plugin_config",
+        metavar="FILE",
+        type=click.Path(path_type=Path, exists=True),
+        help="The CredentialProviderConfig that the kubelet is started with, or a folder of them.",
+    )
+    @click.option(
+        "--image-credential-provider-bin-dir",
+        "plugin_folder",
+        metavar="FOLDER",
+        type=click.Path(path_type=Path, file_okay=False, exists=True),
+        help="The folder with the plugins that the configuration names.",
+    )
+    @functools.wraps(command)
+    def with_credentials(
+        *args: Any,
+        folders: tuple[Path, ...],
+        plugin_config: Path | None,
+        plugin_folder: Path | None,
+        **more: Any,
+    ) -> Any:
+        credentials = CredentialSettings(
+            pull_secret_folders=folders, plugins=_plugins(plugin_config, plugin_folder)
+        )
+        return command(*args, credentials=credentials, **more)
+
+    return with_credentials
+
+
+def _plugins(config: Path | None, folder: Path | None) -> CredentialPlugins | None:
+    if config and folder:
+        return CredentialPlugins(config=config, folder=folder)
+    if config or folder:
+        raise click.UsageError(
+            "--image-credential-provider-config and --image-credential-provider-bin-dir"
+            " belong together; name both"
+        )
+    return None

@@ -1,6 +1,11 @@
-"""How commands print: plain columns for people, JSON and YAML for programs."""
+"""How commands print: plain columns for people, JSON and YAML for programs.
 
-import os
+Names and messages come from registries, runtimes and API servers. So tables, sentences and
+documents show control characters as escapes.
+"""
+
+import io
+import json
 import re
 import shutil
 import sys
@@ -10,29 +15,46 @@ from typing import Any
 
 import click
 import msgspec
+import yaml
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
 
-from lading.cli import options
+from lading.cli import error_messages, options, terminal
 from lading.cli.options import Decorator
 from lading.kernel import texts
 
 _GAP = 3  # spaces between columns, as in crictl and kubectl
-_BAR_CELLS = 12
 _NAMES_MAX = 5
-_CUT = "..."
-_CELL_CHARACTERS_MIN = 12
 _SHORTER = (
     (re.compile(r"@sha256:([0-9a-f]{12})[0-9a-f]{52}"), r"@\1"),
     (re.compile(r"^\d{4}-(\d\d-\d\d)T(\d\d:\d\d):\d\dZ$"), r"\1 \2"),
 )
 """Twelve characters of a digest tell images apart; a time needs no year and no seconds."""
 _UNPRINTABLE = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""What JSON and YAML may hold as it is, and a terminal obeys."""
+"""JSON and YAML may have these characters unescaped, but terminals interpret them."""
 
 
 class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+
+
+class ListFormat(StrEnum):
+    """For commands that list objects, as kubectl has it."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    NAME = "name"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def list_form_option(*, help: str) -> Decorator:  # noqa: A002
+    return options.choice_option(
+        "-o", "--output", "form", default=ListFormat.TABLE, choices=ListFormat, help=help
+    )
 
 
 def form_option(*, default: Format, forms: Iterable[Format] = Format) -> Decorator:
@@ -42,11 +64,7 @@ def form_option(*, default: Format, forms: Iterable[Format] = Format) -> Decorat
 
 
 def document(value: Any, output: Format) -> str:
-    import json  # slow to load, and most answers are tables
-
     if output is Format.YAML:
-        import yaml
-
         plain = msgspec.to_builtins(value)  # YAML has no words for enumerations and tuples
         is_harmless = not _UNPRINTABLE.search(json.dumps(plain, ensure_ascii=False))
         return yaml.safe_dump(plain, sort_keys=True, allow_unicode=is_harmless)
@@ -55,24 +73,18 @@ def document(value: Any, output: Format) -> str:
 
 
 def sentence(text: str, *, err: bool = False) -> None:
-    """Prints what may hold words of strangers: a registry, a runtime, an API server."""
+    """Prints a text that may come from a registry, a runtime or an API server."""
     click.echo(texts.bounded_text(text, keep_lines=True), err=err)
 
 
 def error(found: Exception) -> None:
-    """Prints one that does not end the command, as `main` prints one that does."""
-    from lading.cli import (
-        sentences,
-    )  # it knows the errors of all parts, and most commands have none
-
-    sentence(f"Error: {sentences.sentence(found)}", err=True)
+    """Prints an error that does not end the command."""
+    sentence(f"Error: {error_messages.message(found)}", err=True)
 
 
 def screen_columns() -> int | None:
-    """The width of the terminal, or of COLUMNS; a program that reads the output gets it whole."""
-    if sys.stdout.isatty() or os.environ.get("COLUMNS"):
-        return shutil.get_terminal_size().columns
-    return None
+    """The width of the terminal; None for a program, which reads whole lines."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def table(
@@ -82,42 +94,42 @@ def table(
     columns: int | None = None,
     is_whole: bool = False,
 ) -> str:
-    """As wide as `columns`, else as the screen; long cells are cut in their middle for that."""
-    limit = None if is_whole else columns or screen_columns()
-    lines = fitted(headers, rows, limit)
+    """Columns without borders. On a terminal, or with `columns`, long cells are wrapped."""
+    return aligned([headers, *rows], columns=None if is_whole else columns or screen_columns())
+
+
+def aligned(rows: Iterable[Sequence[str]], *, columns: int | None) -> str:
+    """Rows in columns; None for `columns` wraps nothing."""
+    lines = [tuple(map(texts.bounded_text, row)) for row in rows]
     found = widths(lines)
-    return "".join(line(one, found) for one in lines)
+    if columns is None or sum(found) - _GAP <= columns:
+        return "".join(line(one, found) for one in lines)
+    return _wrapped(lines, columns)
 
 
 def widths(lines: Iterable[Sequence[str]]) -> list[int]:
-    return [max(map(len, column)) + _GAP for column in zip(*lines, strict=True)]
+    return [max(map(cell_len, column)) + _GAP for column in zip(*lines, strict=True)]
 
 
 def line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """A cell may hold what a stranger wrote, such as a label of an image: it cannot leave it."""
+    """Each cell is cleaned: an image's label, for example, may have control characters."""
     bounded = map(texts.bounded_text, cells)
-    padded = (cell.ljust(width) for cell, width in zip(bounded, widths, strict=True))
+    padded = (
+        cell + " " * (width - cell_len(cell)) for cell, width in zip(bounded, widths, strict=True)
+    )
     return "".join(padded).rstrip() + "\n"
 
 
-def fitted(
-    headers: Sequence[str], rows: Iterable[Sequence[str]], columns: int | None
-) -> list[tuple[str, ...]]:
-    """All lines; where one does not fit, digests and times are shortened, then wide columns cut."""
-    lines = [tuple(headers), *(tuple(map(texts.bounded_text, row)) for row in rows)]
-    if columns is None:
-        return lines
-    if _width(lines) > columns:
-        lines = [tuple(map(_shorter, one)) for one in lines]
-    found = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    readable = [max(_CELL_CHARACTERS_MIN, len(header)) for header in headers]
-    for smallest in (readable, [len(_CUT) + 1] * len(headers)):
-        while sum(found) + _GAP * (len(found) - 1) > columns:
-            spare = [index for index, width in enumerate(found) if width > smallest[index]]
-            if not spare:
-                break
-            found[max(spare, key=lambda index: found[index])] -= 1
-    return [tuple(map(_cut, one, found)) for one in lines]
+def _wrapped(lines: Sequence[Sequence[str]], columns: int) -> str:
+    """Digests and times are shortened, then the widest columns are wrapped."""
+    grid = Table.grid(padding=(0, _GAP, 0, 0), pad_edge=False)
+    for _ in lines[0]:
+        grid.add_column(overflow="fold")
+    for one in lines:
+        grid.add_row(*(Text(_shorter(cell)) for cell in one))
+    shown = io.StringIO()
+    terminal.console(shown, columns=columns).print(grid)
+    return "".join(f"{one.rstrip()}\n" for one in shown.getvalue().splitlines())
 
 
 def _shorter(cell: str) -> str:
@@ -126,35 +138,8 @@ def _shorter(cell: str) -> str:
     return cell
 
 
-def _width(lines: Sequence[Sequence[str]]) -> int:
-    return sum(widths(lines)) - _GAP
-
-
-def _cut(cell: str, width: int) -> str:
-    """Both ends tell names apart: of machines mostly the beginning, of images mostly the end.
-
-    Of a sentence only the beginning says something.
-    """
-    if len(cell) <= width:
-        return cell
-    kept = width - len(_CUT)
-    if " " in cell:
-        return f"{cell[:kept].rstrip()}{_CUT}"
-    _, slash, last = cell.rpartition("/")
-    end = kept * 2 // 3 if slash else kept // 3
-    if slash and len(last) < kept:
-        end = max(end, len(last))
-    return f"{cell[: kept - end]}{_CUT}{cell[len(cell) - end :]}"
-
-
 def names(items: Sequence[str]) -> str:
-    """All of a few names, else their beginning and a count."""
+    """At most five names, then the count of the others."""
     if len(items) <= _NAMES_MAX:
         return ", ".join(items)
     return f"{', '.join(items[:_NAMES_MAX])} and {len(items) - _NAMES_MAX} more"
-
-
-def bar(fraction: float) -> str:
-    """`[####........]`, for a fraction from 0 to 1."""
-    filled = round(fraction * _BAR_CELLS)
-    return f"[{'#' * filled}{'.' * (_BAR_CELLS - filled)}]"

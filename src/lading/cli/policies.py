@@ -1,4 +1,4 @@
-"""`lading policies`: the admission policies that bind the processes, as YAML."""
+"""`lading policies`: the admission policies of the agents and the controller, as YAML."""
 
 import click
 
@@ -31,38 +31,16 @@ from lading.installation import (
     help="The namespace of the agents.",
 )
 @click.option(
-    "--account",
-    metavar="NAME",
-    callback=options.meaning(options.object_name),
-    default=agent_policies.ACCOUNT,
-    show_default=True,
-    help="The ServiceAccount of the agents.",
-)
-@click.option(
-    "--controller-account",
-    metavar="NAME",
-    callback=options.meaning(options.object_name),
-    default=controller_policies.ACCOUNT,
-    show_default=True,
-    help="The ServiceAccount of the controller.",
-)
-@click.option(
     "--boot-images", is_flag=True, help="Also print the policies for managed boot images."
 )
-def command(
-    namespace: str,
-    agent_namespace: str,
-    account: str,
-    controller_account: str,
-    boot_images: bool,
-) -> None:
+def command(namespace: str, agent_namespace: str, boot_images: bool) -> None:
     """Print the ValidatingAdmissionPolicies of the agents and of the controller."""
     made = [
-        *agent_policies.agent_policies(namespace=agent_namespace, account=account),
-        *controller_policies.controller_policies(namespace=namespace, account=controller_account),
+        *agent_policies.agent_policies(namespace=agent_namespace, account=agent_policies.ACCOUNT),
+        *controller_policies.controller_policies(namespace=namespace),
     ]
     if boot_images:
         made += boot_image_policies.boot_image_policies(
-            namespace=namespace, account=controller_account
+            namespace=namespace, account=controller_policies.ACCOUNT
         )
     click.echo(policies.as_yaml(made), nl=False)

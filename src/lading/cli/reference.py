@@ -1,37 +1,41 @@
-"""Writes the tables of options in docs/commands.md: `python -m lading.cli.reference REPOSITORY`.
+"""Writes the lists of options in docs/commands.md: `python -m lading.cli.reference REPOSITORY`.
 
-A section describes a command, or options that several commands share. A command's table has the
-options that are in no shared section to which its text links. The text around the tables stays.
+A section describes a command, or options that several commands share. A command's list has the
+options that are in no shared section to which its text links. An option that another section
+describes in the same words is only named. The text around the lists stays.
 """
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lading.cli import connection, credential_options, process_options
+from lading.cli import connection, process
 from lading.cli.bootimage import settings as boot_image_settings
 from lading.cli.image import node_options
 from lading.cli.main import lading_command
+from lading.cli.options import credential_options
 from lading.cli.prepull import settings as prepull_settings
 from lading.cli.prune import options as prune_options
-from lading.wiring import marked_tables
-from lading.wiring.marked_tables import Rows
+from lading.wiring.generate import docs
 
+Row = tuple[str, str]
 PAGE = Path("docs/commands.md")
 SHARED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "cluster-options": connection.target_options,
-    "process-options": process_options.process_options,
+    "process-options": process.process_options,
     "pre-pull-options": prepull_settings.prepull_options,
     "boot-image-options": boot_image_settings.settings_options,
-    "credential-options": credential_options.credential_options,
+    "credential-options": credential_options,
     "prune-options": prune_options.prune_options,
     "image-options": node_options.with_node_options,
 }
 """By the heading of their section, as a link names it."""
+COMMON_USES = 3
+"""From how many commands on an option is described once for all."""
 
 
 def commands() -> dict[str, click.Command]:
@@ -51,19 +55,55 @@ def _commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Co
 
 
 def page(text: str) -> str:
-    """The page with its tables up to date."""
+    """The page with its lists up to date."""
     shared = {name: _options(click.command()(add(_nothing))) for name, add in SHARED.items()}
+    own = {
+        name: _without(_options(command), _linked(text, name), shared)
+        for name, command in commands().items()
+    }
+    described = {row for options in shared.values() for row in _rows(options)}
+    common = list(_common(own, described))
+    in_common = dict.fromkeys(common, "common-options")
+    text = docs.with_text(text, "common-options", _listed(common))
     for name, options in shared.items():
-        text = marked_tables.with_table(text, name, _rows(options))
-    for name, command in commands().items():
-        own = _without(_options(command), _linked(text, name), shared)
-        if own:
-            text = marked_tables.with_table(text, f"options of {name}", _rows(own))
+        text = docs.with_text(text, name, _listed(_with_links(options, in_common)))
+    section_of = {row: name for name, options in shared.items() for row in _rows(options)}
+    section_of |= in_common
+    for name, options in own.items():
+        if options:
+            text = docs.with_text(text, name, _listed(_with_links(options, section_of)))
     return text
 
 
+def _listed(rows: Iterable[Row]) -> str:
+    return "".join(f"- {names}: {meaning}\n" for names, meaning in rows)
+
+
+def _common(own: dict[str, list[click.Option]], described: set[Row]) -> Iterator[Row]:
+    """Options of several commands that no section about commands of one kind describes."""
+    uses: dict[Row, list[str]] = {}
+    for name, options in own.items():
+        for row in _rows(options):
+            uses.setdefault(row, []).append(name.split()[1])
+    for row, groups in uses.items():
+        if len(groups) >= COMMON_USES and (row not in described or len(set(groups)) > 1):
+            yield row
+
+
+def _with_links(options: list[click.Option], section_of: dict[Row, str]) -> Iterator[Row]:
+    """A row for each option, and one for all options that the same other section describes."""
+    elsewhere: dict[str, list[str]] = {}
+    for option, row in zip(options, _rows(options), strict=True):
+        if section := section_of.get(row):
+            elsewhere.setdefault(section, []).extend(sorted(option.opts, key=len))
+        else:
+            yield row
+    for section, names in elsewhere.items():
+        yield ", ".join(f"`{one}`" for one in names), f"[described above](#{section})"
+
+
 def _nothing(**_: Any) -> None:
-    """Stands for a command when only its options matter."""
+    """A command without work; only its options matter."""
 
 
 def _options(command: click.Command) -> list[click.Option]:
@@ -84,15 +124,8 @@ def _without(
     return [one for one in options if tuple(one.opts) not in there]
 
 
-def _rows(options: list[click.Option]) -> Rows:
-    defaults = [_default(one) for one in options]
-    if not any(defaults):
-        yield from marked_tables.head("option", "meaning")
-        yield from ((_names(one), _meaning(one)) for one in options)
-        return
-    yield from marked_tables.head("option", "default", "meaning")
-    for one, default in zip(options, defaults, strict=True):
-        yield _names(one), default, _meaning(one)
+def _rows(options: list[click.Option]) -> list[Row]:
+    return [(_names(one), _meaning(one)) for one in options]
 
 
 def _names(option: click.Option) -> str:
@@ -108,14 +141,13 @@ def _value(option: click.Option) -> str:
     return "NAME" if isinstance(option.type, click.Choice) else shown
 
 
-def _default(option: click.Option) -> str:
+def _default(option: click.Option) -> tuple[str, ...]:
     if isinstance(option.show_default, str):
-        return f"`{option.show_default}`"
+        return (option.show_default,)
     value = option.default
-    if not option.show_default or value in (None, "", ()) or callable(value):
-        return ""
-    values = value if isinstance(value, tuple) else (value,)
-    return ", ".join(f"`{_shown(one)}`" for one in values)
+    if not option.show_default or value in (None, "", ()) or value is False or callable(value):
+        return ()
+    return tuple(map(_shown, value if isinstance(value, tuple) else (value,)))
 
 
 def _shown(value: object) -> str:
@@ -126,11 +158,15 @@ def _shown(value: object) -> str:
 
 def _meaning(option: click.Option) -> str:
     parts = [option.help or ""]
+    default = _default(option)
     if isinstance(option.type, click.Choice):
-        parts.append(f"One of {', '.join(f'`{one}`' for one in option.type.choices)}.")
+        names = (f"`{one}`{' (default)' * (one in default)}" for one in option.type.choices)
+        parts.append(f"One of {', '.join(names)}.")
+    elif default:
+        parts.append(f"Default: {', '.join(f'`{one}`' for one in default)}.")
     if option.envvar:
         parts.append(f"Variable: `{option.envvar}`.")
-    return " ".join(parts).replace("|", "\\|")
+    return " ".join(parts)
 
 
 if __name__ == "__main__":

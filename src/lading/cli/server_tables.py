@@ -1,4 +1,4 @@
-"""The tables that an API server makes of its objects, as text: what `kubectl get` shows."""
+"""The tables that an API server makes of its objects, as `kubectl get` shows them."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
@@ -22,7 +22,7 @@ Table = dict[str, Any]
 OnMissing = Callable[[kube.NotFound], None]
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class TableQuery(msgspec.Struct, frozen=True, kw_only=True):
     """The objects of one kind, or those that are named."""
 
     resource: Resource[dict[str, Any]]
@@ -35,11 +35,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def text(
-    client: KubeClient, asked: Sequence[Asked], *, wide: bool, on_missing: OnMissing
+    client: KubeClient, queries: Sequence[TableQuery], *, wide: bool, on_missing: OnMissing
 ) -> str:
     """One table per kind that has objects; with several kinds, names say their kind."""
-    several = len(asked) > 1
-    tables = [(one, await _table(client, one, on_missing)) for one in asked]
+    several = len(queries) > 1
+    tables = [(one, await _table(client, one, on_missing)) for one in queries]
     shown = [
         output.table(*_columns(one, table, wide=wide, kinds=several), is_whole=wide).rstrip("\n")
         for one, table in tables
@@ -48,18 +48,15 @@ async def text(
     return "\n\n".join(shown)
 
 
-async def follow(client: KubeClient, asked: Asked, *, wide: bool) -> AsyncGenerator[str, None]:
-    """The table, and then a line for each object that changes; without end.
+async def follow(client: KubeClient, query: TableQuery, *, wide: bool) -> AsyncGenerator[str, None]:
+    """The table, and then a line for each object that changes; it never ends.
 
-    When the server no longer knows where a watch was, the table is read again, and what changed
-    or went in between is shown.
+    When a watch expires, the table is read again, and missed changes are printed.
     """
-    table = await _listed(client, asked)
-    headers, rows = _columns(asked, table, wide=wide)
-    limit = None if wide else output.screen_columns()
-    lines = output.fitted(headers, rows, limit)
-    view = _View(asked=asked, wide=wide, columns=limit, widths=output.widths(lines))
-    yield output.line(lines[0], view.widths)
+    table = await _listed(client, query)
+    headers, rows = _columns(query, table, wide=wide)
+    view = _View(query=query, wide=wide, widths=output.widths([headers, *rows]))
+    yield output.line(headers, view.widths)
     while True:
         for line in view.read_again(table):
             yield line
@@ -67,29 +64,27 @@ async def follow(client: KubeClient, asked: Asked, *, wide: bool) -> AsyncGenera
             async for line in _changes(client, view, table["metadata"]["resourceVersion"]):
                 yield line
         except kube.Gone:
-            table = await _listed(client, asked)
+            table = await _listed(client, query)
 
 
 class _View(msgspec.Struct, frozen=True, kw_only=True):
-    """What was shown of each object, by its resource version."""
+    """Remembers the resource version of each object that was printed."""
 
-    asked: Asked
+    query: TableQuery
     wide: bool
-    columns: int | None
     widths: list[int]
     shown: dict[tuple[str, str], str] = {}
 
     def read_again(self, table: Table) -> Iterator[str]:
-        """The lines that are new, and those of objects that are gone."""
+        """Lines for new and changed objects, and for deleted ones."""
         before = dict(self.shown)
         yield from self.lines(table)
         for key in before.keys() - {_key(row) for row in table["rows"]}:
             yield self.deleted(key)
 
     def lines(self, table: Table) -> Iterator[str]:
-        headers, rows = _columns(self.asked, table, wide=self.wide)
-        _, *lines = output.fitted(headers, rows, self.columns)
-        for row, cells in zip(table["rows"], lines, strict=True):
+        _, rows = _columns(self.query, table, wide=self.wide)
+        for row, cells in zip(table["rows"], rows, strict=True):
             version = row["object"]["metadata"]["resourceVersion"]
             if self.shown.get(_key(row)) != version:
                 self.shown[_key(row)] = version
@@ -98,11 +93,11 @@ class _View(msgspec.Struct, frozen=True, kw_only=True):
     def deleted(self, key: tuple[str, str]) -> str:
         self.shown.pop(key, None)
         namespace, name = key
-        where = f" in {namespace}" if self.asked.is_of_all_namespaces else ""
+        where = f" in {namespace}" if self.query.is_of_all_namespaces else ""
         gone = "deleted"
-        if self.asked.selection.label_selector:
+        if self.query.selection.label_selector:
             gone = "deleted or no longer selected"  # a watch does not tell which
-        return f"{self.asked.resource.kind.lower()}/{name} {gone}{where}\n"
+        return f"{self.query.resource.kind.lower()}/{name} {gone}{where}\n"
 
 
 def _key(row: dict[str, Any]) -> tuple[str, str]:
@@ -111,12 +106,12 @@ def _key(row: dict[str, Any]) -> tuple[str, str]:
 
 
 async def _changes(client: KubeClient, view: _View, version: str) -> AsyncIterator[str]:
-    """Without end; raises Gone when the version is too old for the server."""
-    asked = view.asked
+    """Never ends; raises Gone when the version is too old for the server."""
+    query = view.query
     while True:
         async for event in client.watch(
-            asked.resource.metadata_only(),
-            asked.selection,
+            query.resource.metadata_only(),
+            query.selection,
             resource_version=version,
             timeout_seconds=_WATCH_SECONDS,
         ):
@@ -128,25 +123,25 @@ async def _changes(client: KubeClient, view: _View, version: str) -> AsyncIterat
                 yield view.deleted((namespace, name))
                 continue
             with suppress(kube.NotFound):  # gone again: the watch reports it next
-                for line in view.lines(await _named(client, asked.resource, name, namespace)):
+                for line in view.lines(await _named(client, query.resource, name, namespace)):
                     yield line
 
 
-async def _table(client: KubeClient, asked: Asked, on_missing: OnMissing) -> Table:
-    if not asked.names:
-        return await _listed(client, asked)
+async def _table(client: KubeClient, query: TableQuery, on_missing: OnMissing) -> Table:
+    if not query.names:
+        return await _listed(client, query)
     tables: list[Table] = []
-    for name in asked.names:
+    for name in query.names:
         try:
-            tables.append(await _named(client, asked.resource, name, asked.selection.namespace))
+            tables.append(await _named(client, query.resource, name, query.selection.namespace))
         except kube.NotFound as error:
             on_missing(error)
     rows = [row for table in tables for row in table["rows"]]
     return {**tables[0], "rows": rows} if tables else {"rows": []}
 
 
-async def _listed(client: KubeClient, asked: Asked) -> Table:
-    request = requests.page(asked.resource, asked.selection, limit=0, continue_token="")
+async def _listed(client: KubeClient, query: TableQuery) -> Table:
+    request = requests.page(query.resource, query.selection, limit=0, continue_token="")
     return await _answer(client, request)
 
 
@@ -162,7 +157,7 @@ async def _answer(client: KubeClient, request: Request) -> Table:
 
 
 def _columns(
-    asked: Asked, table: Table, *, wide: bool, kinds: bool = False
+    query: TableQuery, table: Table, *, wide: bool, kinds: bool = False
 ) -> tuple[list[str], list[list[str]]]:
     """Headers and rows. Columns of lower priority are shown only when wide."""
     columns = [
@@ -173,9 +168,9 @@ def _columns(
     headers = [table["columnDefinitions"][index]["name"].upper() for index in columns]
     rows = [[_cell(row["cells"][index]) for index in columns] for row in table["rows"]]
     if kinds:
-        prefix = f"{asked.resource.kind.lower()}/"
+        prefix = f"{query.resource.kind.lower()}/"
         rows = [[f"{prefix}{name}", *cells] for name, *cells in rows]
-    if asked.is_of_all_namespaces:
+    if query.is_of_all_namespaces:
         headers = ["NAMESPACE", *headers]
         namespaces = [row["object"]["metadata"].get("namespace", "") for row in table["rows"]]
         rows = [[namespace, *cells] for namespace, cells in zip(namespaces, rows, strict=True)]

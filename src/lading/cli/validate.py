@@ -1,7 +1,7 @@
 """`lading validate`: objects in files against the rules of a cluster, without one.
 
-The judge is the embedded API server itself, in memory and with a dry run, so that what passes
-here is what passes there. Each problem is shown with the file, the line and the field.
+The embedded API server checks them in memory, with dry runs. Each problem is shown with its file,
+line and field.
 """
 
 import contextlib
@@ -16,18 +16,17 @@ import msgspec
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
-from lading.api.core import NAMESPACES
+from lading.api.core import NAMESPACES, RUNTIME_CLASSES
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_pool import (
     MACHINE_CONFIG_POOLS,
     MachineConfigPool,
 )
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
-from lading.api.node import RUNTIME_CLASSES
 from lading.cli import documents, options, output, running
 from lading.cli.documents import ManifestSource
 from lading.kernel.objects import Resource
-from lading.pinned_images import rules
+from lading.pinned_images import membership
 from lading.pinned_images.cluster import plan as cluster_plan
 from lading.ports import kube
 from lading.wiring import clusters
@@ -38,9 +37,8 @@ T = TypeVar("T")
 _DEFINITION = CUSTOM_RESOURCE_DEFINITIONS.kind
 _UNKNOWN_FIELD = "unknown field"
 _ROOT = "<nil>"
-"""How an API server writes the path of a rule about the whole object."""
+"""The path in an API server's error about the whole object."""
 _UNCHECKED = "some validation rules were not checked"
-_TOKEN = "in-memory"  # the server is in this process and has no socket
 _PATH_STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
 
@@ -73,7 +71,7 @@ async def _validate(sources: list[ManifestSource]) -> None:
 
 
 async def require_valid(sources: list[ManifestSource]) -> None:
-    """Shows every problem, and ends the command if there is one."""
+    """Prints every problem, and fails if there is one."""
     found = [problem async for problem in problems(sources)]
     for problem in found:
         output.sentence(str(problem), err=True)
@@ -93,9 +91,9 @@ async def problems(sources: list[ManifestSource]) -> AsyncIterator[ValidationPro
 
 
 def pool_warnings(sources: list[ManifestSource]) -> Iterator[str]:
-    """About each set that no pool of the files and no default pool takes.
+    """Sets that neither a pool in the files nor a default pool takes.
 
-    A cluster may have another pool for it, so this is no error.
+    The cluster may have another pool for them, so this is only a warning.
     """
     pools = [
         msgspec.convert({"metadata": {"name": name}, "spec": spec}, MachineConfigPool)
@@ -103,7 +101,7 @@ def pool_warnings(sources: list[ManifestSource]) -> Iterator[str]:
     ]
     pools += [one for _, one in _of_kind(sources, MACHINE_CONFIG_POOLS)]
     for source, image_set in _of_kind(sources, PINNED_IMAGE_SETS):
-        if any(rules.set_belongs_to_pool(image_set, pool) for pool in pools):
+        if any(membership.set_belongs_to_pool(image_set, pool) for pool in pools):
             continue
         role = image_set.metadata.labels.get(group.ROLE_LABEL)
         why = f"its role is {role!r}" if role else f"it has no label {group.ROLE_LABEL}"
@@ -125,20 +123,19 @@ def _of_kind(
 
 @asynccontextmanager
 async def _server() -> AsyncIterator[KubeClient]:
-    # Slow to load, and no --help needs any of it.
-    from lading.standalone.api_server import Authorized
-    from lading.wiring import embedded
+    # Only a validation needs the embedded server; plans of a cluster and agents do not load it.
+    from lading.embedded import api_server
     from lading.wiring.features import DEFINITIONS
 
-    async with embedded.open_api_in_memory(system_clock(), admin_token=_TOKEN) as api:
-        client = clusters.client_of(Authorized(api, _TOKEN))
+    async with api_server.open_in_memory(system_clock()) as api:
+        client = clusters.client_of(api)
         for definition in DEFINITIONS:
             await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition.manifest())
         yield client
 
 
 async def _problems_of(client: KubeClient, source: ManifestSource) -> list[ValidationProblem]:
-    """An API server that finds unknown fields looks no further: so the rest is tried alone."""
+    """An API server that finds unknown fields stops there, so the rest is tried without them."""
     found = await _refused(client, source)
     if any(problem.message == _UNKNOWN_FIELD for problem in found):
         others = await _refused(client, source, is_strict=False)
@@ -163,7 +160,7 @@ async def _refused(
 async def _create(
     client: KubeClient, resource: Resource[Any], content: dict[str, Any], *, is_strict: bool
 ) -> None:
-    """A definition is really created, anything else only tried."""
+    """Creates definitions, and only tries other objects."""
     namespace = _text_at(content, "metadata", "namespace") or "default"
     namespace = namespace if resource.namespaced else ""
     for needed, body in _taken_for_granted(content, namespace):
@@ -181,7 +178,7 @@ async def _create(
 def _taken_for_granted(
     content: dict[str, Any], namespace: str
 ) -> Iterator[tuple[Resource[Any], dict[str, Any]]]:
-    """What the cluster must have for the object, and what is unknown offline."""
+    """Objects that the cluster must have; offline they are assumed to exist."""
     if namespace:
         yield NAMESPACES, {"metadata": {"name": namespace}}
     if runtime_class := _text_at(content, "spec", "runtimeClassName"):
@@ -203,13 +200,13 @@ def _explained(source: ManifestSource, error: kube.KubeError) -> Iterator[Valida
 
 
 def _plain(message: str) -> str:
-    """What the server did not check has no value that is invalid."""
+    """A rule that was not checked has no invalid value to show."""
     _, found, more = message.partition(_UNCHECKED)
     return f"{found}{more}" or message
 
 
 def steps(field: str) -> tuple[str | int, ...]:
-    """`spec.images[0].name` as the way through a document."""
+    """`spec.images[0].name` as the path in a document."""
     found = _PATH_STEP.findall(field)
     return tuple(_index(index) if index else name for index, name in found)
 

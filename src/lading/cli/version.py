@@ -1,4 +1,4 @@
-"""`lading version`: this program, its Python, and the cluster that it would talk to."""
+"""`lading version`: the versions of this program, of Python and of the cluster."""
 
 import asyncio
 import platform
@@ -22,17 +22,16 @@ class ServerVersion(msgspec.Struct, rename="camel"):
 
 
 @click.command(name="version")
-@click.option("--client", "only_client", is_flag=True, help="Do not ask the cluster.")
 @output.form_option(default=Format.TABLE)
 @connection.target_options
-def command(target: Target, only_client: bool, form: Format) -> None:
+def command(target: Target, form: Format) -> None:
     """Show the version of this program, and of the API server if there is one."""
-    running.run(_show(target, only_client, form))
+    running.run(_show(target, form))
 
 
-async def _show(target: Target, only_client: bool, form: Format) -> None:
+async def _show(target: Target, form: Format) -> None:
     found = {"lading": lading.__version__, "python": platform.python_version()}
-    if not only_client and (server := await _server_version(target)):
+    if server := await _server_version(target):
         found["server"] = server
     if form is Format.TABLE:
         click.echo("".join(f"{name}: {value}\n" for name, value in found.items()), nl=False)
@@ -41,9 +40,9 @@ async def _show(target: Target, only_client: bool, form: Format) -> None:
 
 
 async def _server_version(target: Target) -> str:
-    """Empty where no cluster is configured, or with a warning where none can be asked.
+    """Empty if no cluster is configured; with a warning if it does not answer.
 
-    The version of this program is what the report of a bug needs first.
+    A bug report needs the version of this program in any case.
     """
     try:
         async with asyncio.timeout(_SERVER_SECONDS_MAX), target.open() as client:

@@ -1,7 +1,7 @@
 """The admission policies that bind an agent to its own node, for a namespace and an account. Pure.
 
-The API server puts the name of the node into the token of a pod (Kubernetes 1.30 and later), and
-the policies compare it with what is written.
+The token of a pod names its node (Kubernetes 1.30 and later). The policies compare this name with
+the written object.
 """
 
 from lading.installation import policies
@@ -10,7 +10,7 @@ from lading.prepull.types import HOLDER_LABEL, HOLDER_LABEL_VALUE, IMAGES_PRESEN
 
 ACCOUNT = "lading-agent"
 CONTROLLER = "lading-agent"
-"""What an agent calls itself in its Events."""
+"""The reportingController of the Events of an agent."""
 _NODE_KEY = "authentication.kubernetes.io/node-name"
 _NODE = {"node": f'request.userInfo.?extra[?"{_NODE_KEY}"][?0].orValue("")'}
 _BOUND = Check(
@@ -19,7 +19,7 @@ _BOUND = Check(
 )
 _AGENT = '"the agent of node " + variables.node + " must'
 _KEPT = ("?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences")
-"""Of a MachineConfigNode: what its agent leaves as it is."""
+"""Fields of a MachineConfigNode that its agent does not change."""
 _KEPT_OF_PODS = (
     *("metadata.?labels", "metadata.?annotations", "metadata.?finalizers"),
     *("status.?phase", "status.?reason", "status.?message", "status.?startTime"),
@@ -64,7 +64,7 @@ def _own_node() -> AdmissionPolicy:
 
 
 def _own_events() -> AdmissionPolicy:
-    """Of the old form of Events, which names its writer in other fields, an agent writes none."""
+    """An agent writes no Events of the old API group, which name their writer in other fields."""
     writer = f'one.?reportingController.orValue("") == "{CONTROLLER}"'
     instance = 'one.?reportingInstance.orValue("") == variables.node'
     regarding = 'one.?regarding.?name.orValue("") == variables.node'
@@ -96,14 +96,14 @@ def _own_events() -> AdmissionPolicy:
 
 
 def _own_holder_pods() -> AdmissionPolicy:
-    """Of a pod that holds images on its node an agent writes one condition, and nothing else."""
-    label = policies.label("oldObject", HOLDER_LABEL)
+    """An agent writes one condition of the pods that hold images on its node."""
+    is_holder = policies.label_is("oldObject", HOLDER_LABEL, HOLDER_LABEL_VALUE)
     on_node = 'oldObject.spec.?nodeName.orValue("") == variables.node'
     others = f'.?conditions.orValue([]).filter(one, one.type != "{IMAGES_PRESENT}")'
     kept = policies.unchanged((*_KEPT_OF_PODS, f"status{others}"))
     checks = (
         Check(
-            expression=f'{on_node} && {label} == "{HOLDER_LABEL_VALUE}"',
+            expression=f"{on_node} && {is_holder}",
             message_expression=(
                 f'{_AGENT} write only pods that hold images on that node, not " + request.name'
             ),
@@ -122,5 +122,5 @@ def _own_holder_pods() -> AdmissionPolicy:
 
 
 def _of_each(condition: str) -> str:
-    """Of the object as it is and as it would be, as far as there is one."""
+    """For the old and the new object, as far as they exist."""
     return f"[object, oldObject].all(one, one == null || ({condition}))"

@@ -1,4 +1,4 @@
-"""Reads what is installed, applies what the plan says, and waits until it is served."""
+"""Installs the CustomResourceDefinitions, and waits until the API server serves them."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -16,12 +16,12 @@ from lading.ports.kube import Kube
 
 FIELD_MANAGER = "lading-installation"
 ESTABLISHED_SECONDS_MAX = 30.0
-PLANS_MAX = 3  # a second plan finds what the first met; a third is for a kind that comes and goes
+PLANS_MAX = 3  # a second plan sees the conflict of the first; a third, a kind that comes and goes
 POLL = Backoff(seconds_min=0.1, seconds_max=2)
 
 
 class NotEstablished(Exception):
-    """The API server took a definition but does not serve it."""
+    """The API server accepted a definition but does not serve it."""
 
 
 class InstallationOutcome(StrEnum):
@@ -53,7 +53,7 @@ async def install(
 
 
 async def _applied(api: Kube, definitions: Sequence[Definition]) -> InstalledDefinitions:
-    """Another owner may install a kind after it was looked for: then it is looked for again."""
+    """If another owner installs a kind meanwhile, it plans again."""
     outcomes: dict[str, InstallationOutcome] = {}
     for plans_left in reversed(range(PLANS_MAX)):
         existing = await check.installed(api, definitions)
@@ -63,7 +63,7 @@ async def _applied(api: Kube, definitions: Sequence[Definition]) -> InstalledDef
                 assert isinstance(action, ApplyDefinition)
                 name = action.definition.name
                 applied = await _apply(api, action)
-                # Of several plans, the first that applied it says what was there before.
+                # The first plan that applied it knows what was there before.
                 outcomes.setdefault(name, _outcome(existing.get(name), applied))
         except kube.Conflict:
             if not plans_left:
@@ -85,7 +85,7 @@ async def _apply(api: Kube, action: ApplyDefinition) -> CustomResourceDefinition
 def _outcome(
     before: CustomResourceDefinition | None, after: CustomResourceDefinition
 ) -> InstallationOutcome:
-    """The resource version alone would not tell: a new field manager changes it, too."""
+    """Not by the resource version, which a new field manager changes too."""
     if before is None:
         return InstallationOutcome.INSTALLED
     return (

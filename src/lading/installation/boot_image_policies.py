@@ -1,7 +1,7 @@
 """The admission policies of managed boot images, for a namespace and an account. Pure.
 
 The controller writes managed copies of stubs and clones of templates. RBAC cannot restrict that by
-the end of a name or by a label. Like the other policies they refuse an account under other names.
+the end of a name or by a label.
 """
 
 from lading.api.definitions import OWNER, OWNER_LABEL
@@ -17,7 +17,7 @@ def boot_image_policies(*, namespace: str, account: str) -> list[Document]:
 
 
 def _managed_stubs(namespace: str) -> AdmissionPolicy:
-    """What is true of every Secret of the controller is in its policy lading-controller-secrets."""
+    """The policy lading-controller-secrets has the checks of every Secret of the controller."""
     return AdmissionPolicy(
         name="lading-controller-managed-stubs",
         rules=(AdmissionRule(group="", version="v1", resources=("secrets",), operations=WRITES),),
@@ -64,4 +64,4 @@ def _cloned_templates() -> AdmissionPolicy:
 
 
 def _is_ours(one: str) -> str:
-    return f'{policies.label(one, OWNER_LABEL)} == "{OWNER}"'
+    return policies.label_is(one, OWNER_LABEL, OWNER)

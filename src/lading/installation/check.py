@@ -1,7 +1,7 @@
-"""Which of the kinds that a feature reads are served, and which belong to others. Installs nothing.
+"""The kinds that are served, and the kinds of other owners. Installs nothing.
 
-A kind is served when it can be listed. Where that is forbidden it counts as served: the informer
-reports the missing right.
+A kind is served if it can be listed. If the list is forbidden the kind counts as served, because
+the informer reports the missing right.
 """
 
 from collections.abc import Iterable
@@ -11,12 +11,12 @@ from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS, CustomResource
 from lading.api.definitions import Definition
 from lading.installation import plan
 from lading.kernel.objects import Resource
+from lading.loop.component_runner import FoundKinds
 from lading.loop.feature import Kind
-from lading.loop.managed_part import FoundKinds
 from lading.ports import kube
 from lading.ports.kube import Kube, Selection
 
-_NO_OBJECT = "-"  # a whole fleet asks at once, so no object is sent along
+_NO_OBJECT = "-"  # many agents ask at once, so the answer has no objects
 
 
 async def find(api: Kube, kinds: Iterable[Kind]) -> FoundKinds:
@@ -47,7 +47,7 @@ async def installed(
 
 async def _served(api: Kube, kind: Kind) -> Resource[Any] | None:
     namespace = next(iter(kind.namespaces), "")
-    name = next(iter(kind.names), _NO_OBJECT)  # a right to one name is no right to another
+    name = next(iter(kind.names), _NO_OBJECT)  # the right may be restricted to this name
     selection = Selection(namespace=namespace, field_selector=f"metadata.name={name}")
     for resource in kind.candidates():
         try:

@@ -1,9 +1,9 @@
-"""The admission policies that hold a controller that was taken over, for its names. Pure.
+"""The admission policies of the controller, for a namespace and an account. Pure.
 
-What the controller may create, such as a DaemonSet or a CronJob, could run anything as anyone. The
-policies accept what Lading itself writes. What an administrator decides is read from objects that
-the controller may not write: its own pods (images, pull secrets) and the ImagePruner (Secrets,
-ConfigMaps, claims).
+An attacker with the rights of the controller could run anything as a DaemonSet or a CronJob. The
+policies accept only objects as Lading writes them. They read the decisions of an administrator from
+objects that the controller may not write: its own pods (images, pull secrets) and the ImagePruner
+(Secrets, ConfigMaps, claims).
 """
 
 from lading.api.definitions import OWNER, OWNER_LABEL
@@ -28,7 +28,7 @@ from lading.pruning.operator.types import (
 ACCOUNT = "lading-controller"
 SERVICE_ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 SECRET_TYPES = ("Opaque", "cluster.x-k8s.io/secret")
-"""Of stubs. No controller of Kubernetes does anything for a Secret of these types."""
+"""The types of stubs. No controller of Kubernetes acts on a Secret of these types."""
 _NAMES = {
     "daemonsets": (HOLDER_NAME,),
     "cronjobs": (OBJECT_NAME,),
@@ -42,7 +42,7 @@ _KEPT_OF_PODS = (
     *("metadata.?ownerReferences", "spec.?initContainers", "spec.?containers"),
     *("spec.?nodeSelector", "spec.?affinity", "spec.?tolerations", "spec.?activeDeadlineSeconds"),
 )
-"""All that the API server lets anyone change of a pod that waits, except its gates."""
+"""All fields of a gated pod that the API server lets a user change, except the gates."""
 
 
 def controller_policies(*, namespace: str, account: str = ACCOUNT) -> list[Document]:
@@ -62,9 +62,9 @@ def controller_policies(*, namespace: str, account: str = ACCOUNT) -> list[Docum
 
 
 def _names(namespace: str) -> AdmissionPolicy:
-    """The policies about templates look at objects with Lading's label, so each must have it."""
-    known = ", ".join(f'"{resource}": {_list(names)}' for resource, names in _NAMES.items())
-    ours = policies.label("object", OWNER_LABEL)
+    """The policies about templates check objects with Lading's label, so each must have it."""
+    known = ", ".join(f'"{kind}": {policies.listed(names)}' for kind, names in _NAMES.items())
+    ours = policies.label_is("object", OWNER_LABEL, OWNER)
     return AdmissionPolicy(
         name="lading-controller-names",
         rules=(
@@ -90,7 +90,7 @@ def _names(namespace: str) -> AdmissionPolicy:
                 ),
             ),
             Check(
-                expression=f'object == null || {ours} == "{OWNER}"',
+                expression=f"object == null || {ours}",
                 message=f"what the controller writes must have the label {OWNER_LABEL}: {OWNER}",
             ),
         ),
@@ -98,7 +98,7 @@ def _names(namespace: str) -> AdmissionPolicy:
 
 
 def _pods() -> AdmissionPolicy:
-    """A label is written by anyone who may write the pod; the owner is what its maker wrote."""
+    """Checks the label and the owner, because any writer of the pod can set the label."""
     owner = (
         f'one.kind == "DaemonSet" && one.name == "{HOLDER_NAME}" && one.?controller.orValue(false)'
     )
@@ -109,7 +109,7 @@ def _pods() -> AdmissionPolicy:
             Check(
                 expression=(
                     'request.operation != "CREATE"'
-                    f' && {policies.label("oldObject", HOLDER_LABEL)} == "{HOLDER_LABEL_VALUE}"'
+                    f" && {policies.label_is('oldObject', HOLDER_LABEL, HOLDER_LABEL_VALUE)}"
                     f" && oldObject.metadata.?ownerReferences.orValue([]).exists(one, {owner})"
                 ),
                 message_expression=(
@@ -129,15 +129,14 @@ def _pods() -> AdmissionPolicy:
 
 
 def _secrets(namespace: str) -> AdmissionPolicy:
-    """A Secret of another type makes Kubernetes act: it would get the token of any account."""
-    types = ", ".join(f'"{one}"' for one in SECRET_TYPES)
+    """For a Secret of another type Kubernetes would write the token of any account into it."""
     annotation = f'"{SERVICE_ACCOUNT_ANNOTATION}" in object.metadata.?annotations.orValue({{}})'
     return AdmissionPolicy(
         name="lading-controller-secrets",
         rules=(AdmissionRule(version="v1", group="", resources=("secrets",), operations=WRITES),),
         checks=(
             Check(
-                expression=f'object.?type.orValue("Opaque") in [{types}]',
+                expression=f'object.?type.orValue("Opaque") in {policies.listed(SECRET_TYPES)}',
                 message_expression=(
                     '"the controller must write only Secrets of type Opaque or that of Cluster API,'
                     ' not " + object.?type.orValue("")'
@@ -167,7 +166,7 @@ def _secrets(namespace: str) -> AdmissionPolicy:
 
 
 def _bindings(namespace: str) -> AdmissionPolicy:
-    """The account of the pruner is the only one that the controller gives rights to."""
+    """The controller gives rights only to the account of the pruner."""
     subject = f'one.kind == "ServiceAccount" && one.name == "{OBJECT_NAME}"'
     own = f'{subject} && one.?namespace.orValue("") == "{namespace}"'
     return AdmissionPolicy(
@@ -185,7 +184,7 @@ def _bindings(namespace: str) -> AdmissionPolicy:
             Check(
                 expression=(
                     'object == null || (object.roleRef.kind == "ClusterRole"'
-                    f" && object.roleRef.name in {_list(_BOUND_ROLES)})"
+                    f" && object.roleRef.name in {policies.listed(_BOUND_ROLES)})"
                 ),
                 message=f"the controller must bind only the roles {', '.join(_BOUND_ROLES)}",
             ),
@@ -194,7 +193,7 @@ def _bindings(namespace: str) -> AdmissionPolicy:
 
 
 def _accounts() -> AdmissionPolicy:
-    """Annotations of an account choose its identity in a cloud."""
+    """Annotations of an account set its identity in a cloud."""
     none = " && ".join(f"!object.{one}.hasValue()" for one in _KEPT_OF_ACCOUNTS)
     kept = policies.unchanged(_KEPT_OF_ACCOUNTS)
     return AdmissionPolicy(
@@ -214,8 +213,3 @@ def _accounts() -> AdmissionPolicy:
             ),
         ),
     )
-
-
-def _list(names: tuple[str, ...]) -> str:
-    quoted = ", ".join(f'"{one}"' for one in names)
-    return f"[{quoted}]"

@@ -1,4 +1,4 @@
-"""The admission policy about the pods that hold images: no image runs its own code there. Pure."""
+"""The admission policy of the pods that hold images: no held image runs its own code. Pure."""
 
 from lading.installation import pod_policies, policies
 from lading.installation.policies import (
@@ -76,10 +76,10 @@ def _pod() -> tuple[Check, ...]:
 
 
 def _containers() -> tuple[Check, ...]:
-    """Nothing of a held image runs: a container starts the program that waits, of Lading's image.
+    """Each container runs only Lading's program that waits, and nothing of the held image.
 
-    A container of Lading's image finds it there, and mounts nothing but the held image. In a
-    container of the held image it is in a folder that an init container of Lading's image filled.
+    A container of Lading's image has the program, and mounts only the held image. A container of
+    the held image has it in a folder that an init container of Lading's image filled.
     """
     visible = (
         f"{_MOUNTS}.all(mount, mount.?readOnly.orValue(false)"
@@ -98,9 +98,7 @@ def _containers() -> tuple[Check, ...]:
     return (
         pod_policies.each_container(
             "withInput",
-            " && ".join(
-                f"one.?{one}.orValue([]).size() == 0" for one in ("args", "env", "envFrom")
-            ),
+            policies.empty("one", "args", "env", "envFrom"),
             _OWNER,
             "must have neither args nor env nor envFrom",
         ),

@@ -1,4 +1,4 @@
-"""Which definitions to install. One that another owner installed is never replaced."""
+"""Plans the definitions to install. A definition of another owner is never replaced. Pure."""
 
 from collections.abc import Hashable, Iterable, Mapping
 
@@ -12,7 +12,7 @@ from lading.kernel.planning import Plan
 class ApplyDefinition(msgspec.Struct, frozen=True, kw_only=True):
     definition: Definition
     is_upgrade: bool
-    """The cluster has it, and it is ours: only then may fields of other writers be replaced."""
+    """Lading's definition exists. Only then fields of other writers may be replaced."""
     because: str
 
     @property

@@ -1,7 +1,8 @@
-"""What the pods of a template that the controller writes must be: unable to leave. Pure.
+"""The checks of every pod template that the controller writes: no way out of the pod. Pure.
 
-The rules of the Pod Security Standard `restricted`, and no field that Lading does not write and
-that gives a pod more than its image. Each names what it found and what it expects.
+They are the rules of the Pod Security Standard `restricted`, and they refuse every other field that
+gives a pod more than its image and that Lading does not write. Each message names the offender and
+the expectation.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,7 @@ from lading.installation import policies
 from lading.installation.policies import Check, Parameter
 
 CONTROLLER_CONTAINER = "controller"
-"""Of the controller's pods: it has Lading's own image."""
+"""The container of the controller's pods with Lading's own image."""
 CONTROLLER_LABELS = {
     "app.kubernetes.io/name": "lading",
     "app.kubernetes.io/component": "controller",
@@ -23,15 +24,15 @@ OWN_VARIABLES = {
         ' || params.?status.?phase.orValue("") in ["Failed", "Succeeded"]'
     ),
 }
-"""Of a policy with the controller's pods as its parameters, which the controller may neither make
-nor change: what an administrator decided there. A pod that ends or was evicted decides nothing:
-it may be of an earlier release, on a node that does not answer."""
+"""For a policy with the controller's pods as its parameters. The controller may not write its own
+pods, so they show what the administrator decided. Pods that end or were evicted are ignored: they
+may be of an earlier release, on a node that does not answer."""
 
 
 def own_pods(namespace: str) -> Parameter:
-    """Not the Deployment: kube-apiserver 1.36 stops to watch Deployments when the last policy that
-    compares with one is deleted, and goes by an old copy when there is a policy again. It always
-    watches pods."""
+    """Pods, not the Deployment: kube-apiserver 1.36 stops watching Deployments when the last policy
+    that compares with one is deleted, and uses an old copy for the next policy. It always watches
+    pods."""
     return Parameter(api_version="v1", kind="Pod", labels=CONTROLLER_LABELS, namespace=namespace)
 
 
@@ -59,7 +60,7 @@ _REACHED = (
 )
 _PARTS = ("subPath", "subPathExpr")
 _TERMINATION_LOG = "/dev/termination-log"
-"""What the API server sets. A file that can be written is mounted there."""
+"""The default of the API server. The kubelet mounts a writable file there."""
 _ANNOTATIONS = (
     'one.startsWith("lading.dev/") || one.startsWith("cluster-autoscaler.kubernetes.io/")'
 )
@@ -77,7 +78,7 @@ def template_variables(template: str) -> dict[str, str]:
 
 
 def restricted(owner: str, labels: Mapping[str, str]) -> tuple[Check, ...]:
-    """Of every pod and of every container of a template of the owner, such as DaemonSet NAME."""
+    """The checks of all pods and containers of the owner, such as DaemonSet NAME."""
     return (*_namespaces(owner), *_security(owner), *_metadata(owner, labels), *_containers(owner))
 
 
@@ -98,7 +99,7 @@ def _security(owner: str) -> Iterator[Check]:
     yield Check(
         expression=(
             f"{security}.?runAsNonRoot.orValue(false){users}"
-            f" && {security}.?supplementalGroups.orValue([]).size() == 0"
+            f" && {policies.empty(security, 'supplementalGroups')}"
         ),
         message=(
             f"{owner}: the securityContext of its pods must have runAsNonRoot: true, no user and no"
@@ -110,7 +111,7 @@ def _security(owner: str) -> Iterator[Check]:
         expression=(
             f'{security}.?seccompProfile.?type.orValue("") == "RuntimeDefault"'
             f' && {security}.?appArmorProfile.?type.orValue("RuntimeDefault") == "RuntimeDefault"'
-            f"{options} && {security}.?sysctls.orValue([]).size() == 0"
+            f"{options} && {policies.empty(security, 'sysctls')}"
         ),
         message=(
             f"{owner}: the securityContext of its pods must have the seccomp profile"
@@ -121,7 +122,7 @@ def _security(owner: str) -> Iterator[Check]:
 
 
 def _metadata(owner: str, labels: Mapping[str, str]) -> Iterator[Check]:
-    """Labels choose pods for others, and annotations are read by networks and runtimes."""
+    """Other programs select pods by labels; networks and runtimes read annotations."""
     named = sorted(labels.items())
     shown = ", ".join(f"{key}: {value}" for key, value in named)
     yield Check(
@@ -153,7 +154,7 @@ def _containers(owner: str) -> Iterator[Check]:
     yield each_container(
         "capable",
         f'"ALL" in {security}.?capabilities.?drop.orValue([])'
-        f" && {security}.?capabilities.?add.orValue([]).size() == 0",
+        f" && {policies.empty(f'{security}.?capabilities', 'add')}",
         owner,
         "must drop the capabilities ALL and add none",
     )

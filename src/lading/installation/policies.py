@@ -1,8 +1,8 @@
-"""What an admission policy of Lading is, and how it becomes YAML. Pure.
+"""Admission policies of Lading as values, the CEL texts that they share, and their YAML. Pure.
 
-RBAC has no words for "its own". The policies of the agents and of the controller say what RBAC
-cannot. They match an account's name in any namespace and then demand the namespace they were made
-for: installed under other names, they refuse an account instead of letting it do everything.
+The policies restrict the agents and the controller where RBAC cannot, for example to objects of
+their own node. They match an account by its name in any namespace, and then require the namespace
+that they were generated for. So they refuse an account that was installed under other names.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,13 +19,13 @@ WRITES = ("CREATE", "UPDATE")
 EVERY_WRITE = (*WRITES, "DELETE")
 PRESENT = "(object == null ? oldObject : object)"
 OURS = {OWNER_LABEL: OWNER}
-"""The label of what the controller creates."""
+"""The label of all objects that the controller creates."""
 
 Document = dict[str, Any]
 
 
 class AdmissionRule(msgspec.Struct, frozen=True, kw_only=True):
-    """Which requests a policy looks at."""
+    """The requests that a policy checks."""
 
     group: str
     version: str = "*"
@@ -44,14 +44,14 @@ class AdmissionRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """What must hold, and what the API server answers if it does not."""
+    """A condition, and the error of the API server if it is false."""
 
     expression: str
     message: str = ""
     message_expression: str = ""
-    """Instead of the message, where it names what was found."""
+    """Used instead of the message, to name the offending value."""
     variables: Mapping[str, str] = {}
-    """Of the policy, for this check."""
+    """Variables of the policy that this check needs."""
 
     def document(self) -> Document:
         given = {"message": self.message, "messageExpression": self.message_expression}
@@ -59,8 +59,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """What a policy compares with: one object, or each of those with labels. Without it the policy
-    refuses."""
+    """The object, or the objects with labels, to compare with. Without one the policy refuses."""
 
     api_version: str
     kind: str
@@ -80,8 +79,8 @@ class AdmissionPolicy(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...]
     variables: Mapping[str, str] = {}
     labels: Mapping[str, str] = {}
-    """Only objects with these. The API server looks for a parameter before it looks at the account:
-    without labels a missing parameter would refuse the objects of everyone."""
+    """Only objects with these labels are checked. The API server looks for the parameter before it
+    looks at the account: without labels a missing parameter would refuse all objects."""
     parameter: Parameter | None = None
 
 
@@ -143,12 +142,23 @@ def _document(kind: str, name: str, spec: Document) -> Document:
     return {"apiVersion": _API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
-def label(one: str, name: str) -> str:
-    return f'{one}.metadata.?labels[?"{name}"].orValue("")'
+def label_is(one: str, name: str, value: str) -> str:
+    return f'{one}.metadata.?labels[?"{name}"].orValue("") == "{value}"'
+
+
+def listed(texts: Iterable[str]) -> str:
+    """A list of strings."""
+    quoted = ", ".join(f'"{one}"' for one in texts)
+    return f"[{quoted}]"
+
+
+def empty(one: str, *fields: str) -> str:
+    """Whether each of the optional lists is empty."""
+    return " && ".join(f"{one}.?{field}.orValue([]).size() == 0" for field in fields)
 
 
 def none_of(variable: str, offenders: str, *, before: str, after: str) -> Check:
-    """No name may be in the list of offenders; the message has them between its two parts."""
+    """The list of offenders must be empty; the message names them."""
     return Check(
         variables={variable: offenders},
         expression=f"variables.{variable}.size() == 0",

@@ -1,7 +1,7 @@
 """The admission policies about the CronJob that prunes, and about the ImagePruner. Pure.
 
-Two of them are about one CronJob, because a policy compares with one kind: the image is that of the
-controller's pods, and what is mounted is what the ImagePruner names.
+Two policies check the CronJob, because a policy can compare with one kind only: its image with the
+controller's pods, and its mounts with the ImagePruner.
 """
 
 from lading.api.imageregistry import GROUP, IMAGE_PRUNERS, NAME
@@ -23,18 +23,20 @@ _CRON_JOBS = AdmissionRule(group="batch", version="v1", resources=("cronjobs",),
 _OPTIONS = "|".join(
     (
         *("confirm", "all", "keep-tag-revisions", "keep-younger-than", "prune-registry"),
-        *("log-level", "report-to", "report-as", "source", "registry-url", "registry-name"),
+        *("log-level", "report-to", "run-name", "source", "registry-url", "registry-name"),
         *("storage", "sweep-grace", "sweep-replica", "trash-period", "trash-repository"),
     )
 )
+_OLD = "allow-nothing|report-as=.*"
+"""Options of an earlier release. Its controller writes them until the upgrade ends."""
 _FILES = "policy|certificate-authority|other-kubeconfig"
 _ARGUMENT = (
-    f"^(prune|images|--(allow-nothing|sweep-blobs|no-trash)|--({_OPTIONS})=.*"
-    f"|--({_FILES})={FOLDER}/[a-z0-9./-]+)$"
+    f"^(prune|images|--(ok-if-no-registry|sweep-blobs|no-trash)|--({_OPTIONS})=.*"
+    f"|--({_OLD})|--({_FILES})={FOLDER}/[a-z0-9./-]+)$"
 )
-"""What Lading writes. A kubeconfig may name a program to run, so none may come from a storage."""
+"""Arguments that Lading writes. A kubeconfig may name a program, so none may be in a storage."""
 _PLACE = "^--(registry-url|storage|sweep-replica)="
-"""Options that name a place: it gets a login, or the pruner deletes its content."""
+"""Options with the address of a registry or storage, which gets a login or is pruned."""
 _VARIABLES = ("POD_NAME", "POD_NAMESPACE", "REGISTRY_AUTH_FILE")
 
 
@@ -62,10 +64,7 @@ def _pod() -> tuple[Check, ...]:
             message=f"{_OWNER}: its pods must have the account {OBJECT_NAME}",
         ),
         Check(
-            expression=(
-                "variables.pod.?initContainers.orValue([]).size() == 0"
-                " && variables.pod.?imagePullSecrets.orValue([]).size() == 0"
-            ),
+            expression=policies.empty("variables.pod", "initContainers", "imagePullSecrets"),
             message=f"{_OWNER}: its pods must not have initContainers or imagePullSecrets",
         ),
     )
@@ -73,9 +72,8 @@ def _pod() -> tuple[Check, ...]:
 
 def _containers() -> tuple[Check, ...]:
     own_image = pod_policies.is_own("--pruner-image")
-    names = ", ".join(f'"{one}"' for one in _VARIABLES)
     known = (
-        f"one.?env.orValue([]).all(set, set.name in [{names}]"
+        f"one.?env.orValue([]).all(set, set.name in {policies.listed(_VARIABLES)}"
         " && (has(set.valueFrom) ? has(set.valueFrom.fieldRef)"
         f' : set.?value.orValue("").startsWith("{FOLDER}/")))'
     )
@@ -93,7 +91,7 @@ def _containers() -> tuple[Check, ...]:
         ),
         each_container(
             "otherCommands",
-            "one.?command.orValue([]).size() == 0 && one.?args.orValue([]).size() > 1"
+            f"{policies.empty('one', 'command')} && one.?args.orValue([]).size() > 1"
             ' && one.args[0] == "prune" && one.args[1] == "images"',
             _OWNER,
             "must have no command, and args that begin with prune images",
@@ -200,7 +198,7 @@ def _names(condition: str) -> str:
 
 
 def image_pruner() -> AdmissionPolicy:
-    """Otherwise the controller could name any Secret there, and mount it."""
+    """Otherwise the controller could name any Secret there and mount it."""
     return AdmissionPolicy(
         name="lading-controller-image-pruner",
         rules=(
@@ -211,8 +209,8 @@ def image_pruner() -> AdmissionPolicy:
         checks=(
             Check(
                 expression=(
-                    'request.operation == "CREATE"'
-                    " && object.?spec.?registries.orValue([]).size() == 0"
+                    'request.operation == "CREATE" && '
+                    f"{policies.empty('object.?spec', 'registries')}"
                 ),
                 message=(
                     "the controller must create an ImagePruner only without spec.registries, and"

@@ -1,6 +1,6 @@
 """How long to wait after the n-th failure in a row: doubling, capped, with jitter.
 
-Chance comes in as a number: a random one, or one that is always the same for a node.
+The caller passes the jitter: a random number, or one that is always the same for a node.
 """
 
 import msgspec

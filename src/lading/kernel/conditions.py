@@ -1,7 +1,7 @@
-"""Status conditions and the pure setter that keeps their promises.
+"""Status conditions, and a pure setter that follows the rules of Kubernetes.
 
 `lastTransitionTime` moves only when `status` changes; `observedGeneration` is always set. A message
-may quote a stranger, so it is bounded.
+may contain text of other systems, so its length is limited.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,7 +45,7 @@ def timestamp(now: datetime) -> str:
 
 
 def instant(text: str) -> datetime | None:
-    """What a timestamp says; None where it is none, or names no time zone."""
+    """Parses a timestamp; None if it is invalid or has no time zone."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -61,7 +61,7 @@ def micro_timestamp(now: datetime) -> str:
 def with_condition(
     conditions: Iterable[Condition], new: Condition, *, now: datetime
 ) -> tuple[Condition, ...]:
-    """Returns the conditions, sorted by type, with `new` in the place of its predecessor."""
+    """Returns the conditions, sorted by type, with `new` instead of the old one of its type."""
     by_type = {condition.type: condition for condition in conditions}
     old = by_type.get(new.type)
     kept_time = old.last_transition_time if old and old.status is new.status else ""
@@ -85,7 +85,7 @@ def with_conditions(
 
 
 def changed(before: Iterable[Condition], after: Iterable[Condition]) -> Iterator[Condition]:
-    """Those that became true, and those that were true until now."""
+    """The conditions that became true, and those that are no longer true."""
     was_true = {one.type for one in before if one.status is Truth.TRUE}
     return (one for one in after if (one.status is Truth.TRUE) is not (one.type in was_true))
 

@@ -1,8 +1,9 @@
-"""The schedule of a CronJob: five fields of numbers, names, ranges and steps, or one word.
+"""The schedule of a CronJob: five fields of numbers, names, ranges and steps, or a macro.
 
-`parse` refuses what kube-apiserver refuses, in its words. A schedule says when a job is next due in
-a time zone. An instant is due when the clock on the wall shows a time that fits: a time that a
-change to summer time leaves out is skipped, a time that comes twice is due twice.
+`parse` refuses what kube-apiserver refuses, with the same text. A schedule gives the next due time
+in a time zone. At a change to summer time a skipped local time is not due; at the change back a
+repeated local time is due twice. Neither croniter 6.2 nor cronsim 2.8 replaces this module: both
+run a job of 02:30 at 03:00 on the day that skips 02:30, and only once on the day that repeats it.
 """
 
 import re
@@ -13,8 +14,8 @@ import msgspec
 from lading.kernel import durations
 from lading.kernel.errors import Malformed
 
-YEARS_AHEAD_MAX = 5  # as kube's own library: later than that is never
-_WORDS = {
+YEARS_AHEAD_MAX = 5  # robfig/cron, which Kubernetes uses, looks no further
+_MACROS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
     "@monthly": "0 0 1 * *",
@@ -25,7 +26,7 @@ _WORDS = {
 }
 _EVERY = "@every "
 _EVERY_MIN = timedelta(seconds=1)
-_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")  # what fits into 64 bits
+_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")  # 18 digits always fit into 64 bits
 _MINUTE = timedelta(minutes=1)
 
 
@@ -33,7 +34,7 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
     first: int
     last: int
     names: tuple[str, ...] = ()
-    """Of its numbers from the first on."""
+    """The names of its numbers, from the first number on."""
 
     def number(self, text: str) -> int:
         name = text.lower()
@@ -51,12 +52,12 @@ _FIELDS = (
 )
 
 
-class _Wrong(ValueError):
-    """A part of a schedule that means nothing."""
+class _Invalid(ValueError):
+    """A part of a schedule is not valid."""
 
 
 class _Times(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of one field, and whether the field is a star."""
+    """The numbers that a field allows, and whether the field is a star."""
 
     numbers: frozenset[int]
     is_any: bool
@@ -70,7 +71,7 @@ class FieldSchedule(msgspec.Struct, frozen=True, kw_only=True):
     weekdays: _Times
 
     def next(self, after: datetime, zone: tzinfo) -> datetime | None:
-        """The first instant after the given one that is due, in UTC; None when none is near."""
+        """The next due time in UTC; None if none follows within five years."""
         at = after.astimezone(UTC).replace(second=0, microsecond=0) + _MINUTE
         year_max = at.year + YEARS_AHEAD_MAX
         while at.year <= year_max:
@@ -86,7 +87,7 @@ class FieldSchedule(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def _day_fits(self, local: datetime) -> bool:
-        """One of the two fields is enough where both restrict the day."""
+        """If both fields restrict the day, one of them is enough."""
         fits = (
             local.day in self.days.numbers,
             (local.weekday() + 1) % 7 in self.weekdays.numbers,
@@ -95,7 +96,7 @@ class FieldSchedule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EverySchedule(msgspec.Struct, frozen=True):
-    """`@every 1h30m`, counted from the last time."""
+    """`@every 1h30m`, counted from the last due time."""
 
     delay: timedelta
 
@@ -108,22 +109,22 @@ Schedule = FieldSchedule | EverySchedule
 
 def parse(text: str) -> Schedule:
     try:
-        return _word(text) if text.startswith("@") else _fields(text)
-    except _Wrong as wrong:
-        raise Malformed(what="schedule", text=text, reason=str(wrong)) from None
+        return _macro(text) if text.startswith("@") else _fields(text)
+    except _Invalid as invalid:
+        raise Malformed(what="schedule", text=text, reason=str(invalid)) from None
 
 
-def _word(word: str) -> Schedule:
-    if word in _WORDS:
-        return _fields(_WORDS[word])
-    if not word.startswith(_EVERY):
-        raise _Wrong(f"unrecognized descriptor: {word}")
-    duration = word.removeprefix(_EVERY)
+def _macro(text: str) -> Schedule:
+    if text in _MACROS:
+        return _fields(_MACROS[text])
+    if not text.startswith(_EVERY):
+        raise _Invalid(f"unrecognized descriptor: {text}")
+    duration = text.removeprefix(_EVERY)
     try:
         delay = durations.parse(duration)
     except Malformed:
-        why = f'failed to parse duration {word}: time: invalid duration "{duration}"'
-        raise _Wrong(why) from None
+        why = f'failed to parse duration {text}: time: invalid duration "{duration}"'
+        raise _Invalid(why) from None
     return EverySchedule(max(delay - timedelta(microseconds=delay.microseconds), _EVERY_MIN))
 
 
@@ -131,7 +132,7 @@ def _fields(text: str) -> Schedule:
     texts = text.split()
     if len(texts) != len(_FIELDS):
         listed = " ".join(texts)
-        raise _Wrong(f"expected exactly {len(_FIELDS)} fields, found {len(texts)}: [{listed}]")
+        raise _Invalid(f"expected exactly {len(_FIELDS)} fields, found {len(texts)}: [{listed}]")
     minutes, hours, days, months, weekdays = (
         _times(one, field) for one, field in zip(texts, _FIELDS, strict=True)
     )
@@ -156,18 +157,18 @@ def _part(part: str, field: _Field) -> _Times:
     span, *steps = part.split("/")
     start, end = _ends(span, field, part=part)
     if len(steps) > 1:
-        raise _Wrong(f"too many slashes: {part}")
+        raise _Invalid(f"too many slashes: {part}")
     if steps and "-" not in span:
         end = field.last
     step = _number(steps[0]) if steps else 1
     if start < field.first:
-        raise _Wrong(f"beginning of range ({start}) below minimum ({field.first}): {part}")
+        raise _Invalid(f"beginning of range ({start}) below minimum ({field.first}): {part}")
     if end > field.last:
-        raise _Wrong(f"end of range ({end}) above maximum ({field.last}): {part}")
+        raise _Invalid(f"end of range ({end}) above maximum ({field.last}): {part}")
     if start > end:
-        raise _Wrong(f"beginning of range ({start}) beyond end of range ({end}): {part}")
+        raise _Invalid(f"beginning of range ({start}) beyond end of range ({end}): {part}")
     if step == 0:
-        raise _Wrong(f"step of range should be a positive number: {part}")
+        raise _Invalid(f"step of range should be a positive number: {part}")
     is_any = span in ("*", "?") and step == 1
     return _Times(numbers=frozenset(range(start, end + 1, step)), is_any=is_any)
 
@@ -178,21 +179,21 @@ def _ends(span: str, field: _Field, *, part: str) -> tuple[int, int]:
         return field.first, field.last
     start = field.number(low)
     if len(highs) > 1:
-        raise _Wrong(f"too many hyphens: {part}")
+        raise _Invalid(f"too many hyphens: {part}")
     return start, field.number(highs[0]) if highs else start
 
 
 def _number(text: str) -> int:
     if not _NUMBER.fullmatch(text):
         why = f'strconv.Atoi: parsing "{text}": invalid syntax'
-        raise _Wrong(f"failed to parse int from {text}: {why}")
+        raise _Invalid(f"failed to parse int from {text}: {why}")
     if text.startswith("-"):
-        raise _Wrong(f"negative number ({int(text)}) not allowed: {text}")
+        raise _Invalid(f"negative number ({int(text)}) not allowed: {text}")
     return int(text)
 
 
 def _next_midnight(local: datetime) -> datetime:
-    """The first instant of the next day; where midnight is left out, the one that follows it."""
+    """The first instant of the next day, also where the clock skips midnight."""
     day = local.date() + timedelta(days=1)
     midnight = datetime(day.year, day.month, day.day, tzinfo=local.tzinfo)
     return midnight.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""The one error of the kernel: text that does not have the form it must have."""
+"""The error for malformed text."""
 
 import re
 
@@ -6,19 +6,19 @@ from lading.kernel import texts
 
 SHOWN_CHARACTERS_MAX = 120
 UNREADABLE = (ValueError, RecursionError)
-"""What decoding the JSON of a stranger raises: bad JSON or UTF-8, another form, deep nesting."""
+"""The errors of decoding untrusted JSON: bad JSON or UTF-8, another form, deep nesting."""
 
 
 _PATTERN = re.compile(r"Expected `str` matching regex .*?\(\?#([^)]*)\).*?(?= - at |\Z)")
 
 
 def explained(error: Exception) -> str:
-    """What was expected and where, in words: a pattern says in a comment what it is one of."""
+    """Replaces a pattern in the message by its comment, which describes it in words."""
     return _PATTERN.sub(r"expected \1", str(error))
 
 
 class Malformed(ValueError):
-    """Something a person or a peer wrote cannot be read; says what, why, and shows the text."""
+    """A text of a user or another system is malformed; the message shows it and says why."""
 
     def __init__(self, *, what: str, text: object, reason: str) -> None:
         self.what = what
@@ -30,7 +30,7 @@ class Malformed(ValueError):
 def shown(text: object) -> str:
     """Returns the text quoted and shortened, so that hostile input cannot flood a log.
 
-    Redacted first: cut in two, a secret does not look like one.
+    It is redacted first, because a shortened secret is not recognised.
     """
     whole = texts.redacted(repr(text))
     if len(whole) <= SHOWN_CHARACTERS_MAX:

@@ -1,6 +1,6 @@
 """Feature gates as Kubernetes writes them: `Name=true,Other=false`, over the defaults.
 
-Each feature declares its gate as a value; which gates there are is for the caller to say.
+Each feature declares its gate as a value. The caller passes the known gates.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
-"""What a field of an API type declares beyond its Python type; schemas are generated from it.
+"""The schema of a field of an API type, beyond its Python type.
 
 A field is written `Annotated[type, Field("what it means", ...)]`. Decoding ignores it: the API
-server is the judge of what is valid, and readers must cope with what it let in.
+server validates objects, and readers must accept what it accepted.
 """
 
 from typing import Any, Literal
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A CEL rule and what a user reads when it does not hold."""
+    """A CEL rule, and the message if it does not hold."""
 
     rule: str
     message: str

@@ -25,7 +25,7 @@ class HostGuard(msgspec.Struct, frozen=True):
         return cls((*LOOPBACK_NAMES, *(name.lower().rstrip(".") for name in names if name)))
 
     def refusal(self, *, host: str | None, origin: str | None) -> str:
-        """Why the request is refused; empty when it may pass. No browser leaves Host out."""
+        """Why the request is refused; empty if it is allowed. Every browser sends Host."""
         if host is not None and not self._allows(host):
             return f"the host {_shown(host)} is not a name of this server"
         if origin is not None and not _is_same(origin, host):
@@ -41,7 +41,7 @@ class HostGuard(msgspec.Struct, frozen=True):
 
 
 def _name(host: str) -> str:
-    """The host without its port; empty for what no browser could have made of an address."""
+    """The host without its port; empty if no browser would send it."""
     try:
         return (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
@@ -57,7 +57,7 @@ def _is_address(name: str) -> bool:
 
 
 def _is_same(origin: str, host: str | None) -> bool:
-    """A page of this very server may ask it."""
+    """A page of this server may send requests to it."""
     try:
         return bool(host) and urlsplit(origin).netloc.lower() == (host or "").lower()
     except ValueError:

@@ -1,4 +1,4 @@
-"""An image as it is wanted on a node, and what it is made of on a platform."""
+"""An image that a node should have, and its manifest and layers on a platform."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ class ImageKey(NamedTuple):
 
     @property
     def registry(self) -> str:
-        """As the image names it; a mirror of it counts as the same."""
+        """The registry in the reference, also if a mirror serves the image."""
         return self.image.partition("/")[0]
 
     @property
@@ -32,7 +32,7 @@ class Layer(NamedTuple):
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
-    """What an image means on a platform: its manifest, and the layers that it brings."""
+    """The manifest and the layers of an image on a platform."""
 
     manifest: str
     """`repository@digest` of the manifest for that platform."""

@@ -1,4 +1,4 @@
-"""JSON values: how many and how deep they are, and whether two are equal.
+"""JSON values: their number, their depth, and their equality.
 
 Documents from clients, and objects after a patch, are measured before they are used.
 """
@@ -12,7 +12,7 @@ VALUES_MAX = 32_768
 
 
 def are_too_many(content: bytes) -> bool:
-    """Whether a document may hold more values than it is worth decoding. It is not decoded here.
+    """Whether a document may have too many values to decode. Does not decode it.
 
     Each value follows a comma or is the first in its container. Those in texts count too.
     """

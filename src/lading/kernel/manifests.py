@@ -1,7 +1,7 @@
 """Image manifests, indexes and configurations (OCI image 1.1 and Docker schema 2), read strictly.
 
-Bytes in, frozen data out, every size and count bounded. Nothing is fetched here, and nothing is
-chosen: which entry of an index fits a machine is decided by `platforms`.
+Bytes in, frozen data out, every size and count bounded. Nothing is fetched here.
+`platforms` decides which entry of an index fits a machine.
 """
 
 from collections.abc import Mapping
@@ -96,11 +96,11 @@ class _Descriptor(msgspec.Struct, rename="camel"):
 
 
 class _Entry(msgspec.Struct, gc=False):
-    """Something is there; what it says is not looked at."""
+    """A field that is present; its value is not read."""
 
 
 class _Outline(msgspec.Struct, rename="camel"):
-    """What tells the two shapes apart, at little cost: a hostile document may be large."""
+    """The fields that tell the two shapes apart. Cheap, because a hostile document may be large."""
 
     schema_version: int = 0
     media_type: str = ""
@@ -146,7 +146,7 @@ def parse(content: bytes, media_type: str = "") -> ImageManifest | Index:
 
 
 def media_type_of(content: bytes, media_type: str = "") -> str:
-    """The type of a manifest that has the right form; its entries are not read one by one."""
+    """The type of a well-formed manifest. Does not read its entries."""
     outline: _Outline = _decode_manifest(_outline_decoder, content)
     return _checked_type(outline, content, media_type)
 
@@ -208,7 +208,7 @@ def _image_manifest(document: _Document, kind: str, content: bytes) -> ImageMani
 
 
 def _media_type(document: _Outline | _Document, content: bytes, declared: str) -> str:
-    """The one type that header, document and shape agree on.
+    """The type, on which header, document and shape must agree.
 
     A document with both shapes could be read as two different images by two readers.
     """

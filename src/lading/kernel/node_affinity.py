@@ -1,6 +1,6 @@
-"""Which nodes the required node affinity of a pod lets in, and the one node that it names. Pure.
+"""Which nodes match the required node affinity of a pod, and which node it names. Pure.
 
-The affinity is the document of a pod spec: no feature needs more of it than these questions.
+The affinity is plain JSON of a pod spec.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,19 +12,19 @@ _NAME_FIELD = "metadata.name"
 
 
 def terms(affinity: Document) -> tuple[Document, ...] | None:
-    """Alternatives, one of which a node must fit; None where nothing is required."""
+    """The terms, one of which must match; None if nothing is required."""
     required = (affinity.get("nodeAffinity") or {}).get(REQUIRED)
     return tuple(required.get("nodeSelectorTerms") or ()) if required else None
 
 
 def fits(affinity: Document, name: str, labels: Mapping[str, str]) -> bool:
-    """Whether a node of that name with these labels is let in."""
+    """Whether a node with this name and these labels matches."""
     required = terms(affinity)
     return required is None or any(_term_fits(term, name, labels) for term in required)
 
 
 def target(affinity: Document) -> str:
-    """The node that the DaemonSet controller made a pod for; empty when no node is named."""
+    """The node for which the DaemonSet controller created a pod; empty if there is none."""
     for term in terms(affinity) or ():
         for field in term.get("matchFields") or ():
             is_name = (field.get("key"), field.get("operator")) == (_NAME_FIELD, "In")
@@ -34,7 +34,7 @@ def target(affinity: Document) -> str:
 
 
 def _term_fits(term: Document, name: str, labels: Mapping[str, str]) -> bool:
-    """What stands in one term must hold together; an empty term fits no node."""
+    """All requirements of a term must match; an empty term matches no node."""
     by_label: Iterable[Document] = term.get("matchExpressions") or ()
     by_field: Iterable[Document] = term.get("matchFields") or ()
     if not by_label and not by_field:
@@ -65,7 +65,7 @@ def _holds(expression: Document, found: Mapping[str, str]) -> bool:
 
 
 def _compare(value: str | None, wanted: list[str]) -> int:
-    """Positive where the value is greater; 0 also where one of them is no number."""
+    """Positive if the value is greater; 0 if they are equal or one is no number."""
     limit = wanted[0] if wanted else ""
     if value is None or not (_is_number(value) and _is_number(limit)):
         return 0

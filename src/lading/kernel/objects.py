@@ -1,7 +1,7 @@
-"""What every Kubernetes object has: metadata, a key, a kind, and where the API serves it.
+"""The parts of every Kubernetes object: metadata, a key, a kind, and its place in the API.
 
-Objects are read into structs that name only the fields we use; whatever is not named is dropped
-while decoding. That is why a struct is never sent back whole: writes are patches.
+Objects are decoded into structs that have only the fields we use; other fields are dropped. So
+a struct is never sent back whole: writes are patches.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,8 +15,8 @@ class Model(
 ):
     """The base of everything that is decoded from the API: immutable, camelCase on the wire.
 
-    What is decoded holds no cycles, so the garbage collector need not look at it: a full
-    collection over the caches of a large fleet would hold the event loop for a long time.
+    Decoded objects have no cycles, so the garbage collector skips them: a full collection over
+    the caches of a large fleet would block the event loop for a long time.
     """
 
 
@@ -55,7 +55,7 @@ class ManagedFields(Model, frozen=True, kw_only=True):
         return (self.manager, self.operation, self.subresource) == (manager, "Apply", subresource)
 
     def names(self, path: Iterable[str], *, key: str = "name") -> Iterable[str]:
-        """The keys of the entries that are owned of the list at `path`."""
+        """The keys of the owned entries of the list at `path`."""
         fields: Any = self.fields_v1
         for step in path:
             fields = fields.get(f"f:{step}", {})
@@ -73,7 +73,7 @@ class OwnedMeta(ObjectMeta, frozen=True, kw_only=True):
         return self._names(path, lambda entry: entry.is_applied_by(manager))
 
     def names_of_others(self, manager: str, *path: str) -> frozenset[str]:
-        """Those that stay in the list although the manager applies them no more."""
+        """The `name` keys that other managers own, which stay in the list."""
         return self._names(path, lambda entry: not entry.is_applied_by(manager))
 
     def applied_condition_types(self, manager: str) -> frozenset[str]:
@@ -110,7 +110,7 @@ class PartialObjectMetadata(Object, frozen=True, kw_only=True):
 
 
 class Key(NamedTuple):
-    """What a work queue holds: the namespace ("" when cluster-scoped) and the name."""
+    """The namespace ("" if cluster-scoped) and the name of an object."""
 
     namespace: str
     name: str
@@ -137,7 +137,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def metadata_only(self) -> "Resource[PartialObjectMetadata]":
-        """The same objects, of which the API server sends only the metadata."""
+        """The same objects, with only their metadata."""
         return Resource(
             group=self.group,
             version=self.version,

@@ -1,8 +1,8 @@
-"""When a status may be written: a change of state at once, mere progress at an interval.
+"""When an object may be written next: a change of state at once, progress at an interval. Pure.
 
-Every write of a status is sent to everyone who watches the object, so progress is reported
-rarely. Changes of state come in bursts; what comes after a burst is written evenly, so that a
-state that flips all the time floods no one and no one waits long for news.
+The API server sends every write to every watcher, and each agent of a fleet is one. So progress
+is written the more rarely the more nodes there are. `burst` limits a state that keeps changing.
+docs/contributors/adr/0005 has the numbers.
 """
 
 from datetime import datetime, timedelta
@@ -12,56 +12,48 @@ import msgspec
 from lading.kernel import planning
 
 Writes = tuple[datetime, ...]
-"""When a status was written, oldest first: the last `WRITES_KEPT` times."""
+"""When an object was written, oldest first: the last `WRITES_KEPT` times."""
 WRITES_KEPT = 30
 
 
 class Pacing(msgspec.Struct, frozen=True, kw_only=True):
-    progress_interval: timedelta
-    state_interval: timedelta
-    burst: int
-    """So many changes of state within `state_interval` are written at once; then evenly."""
+    """The defaults are for objects that every agent of a fleet watches."""
+
+    debounce_seconds: float = 0.5
+    """Many nodes report close together. One reconcile serves them all."""
+    nodes_unpaced: int = 10
+    """With so few nodes, progress is written at once too."""
+    interval_per_node: timedelta = timedelta(seconds=10)
+    """Between two writes of progress, for each node above `nodes_unpaced`."""
+    interval_max: timedelta = timedelta(minutes=10)
+    burst: int = 12
+    """The writes within `interval_max` that are made at once. Further ones are spread evenly."""
 
     def __post_init__(self) -> None:
         assert 0 < self.burst <= WRITES_KEPT, "a longer burst would not be remembered"
 
-    def due_at(self, writes: Writes, *, state_changed: bool, now: datetime) -> datetime:
-        """When the status may be written next; not later than now means at once."""
+    def due_at(self, writes: Writes, *, nodes: int, state_changed: bool, now: datetime) -> datetime:
+        """When the object may be written next. Not later than `now` means at once."""
         if not writes:
             return now
-        if not state_changed:
-            return planning.due(writes[-1], self.progress_interval, now=now)
-        if len(writes) < self.burst:
-            return now
-        return min(
-            planning.due(writes[-self.burst], self.state_interval, now=now),
-            planning.due(writes[-1], self.state_interval / self.burst, now=now),
-        )
+        due = now
+        if len(writes) >= self.burst:
+            due = min(
+                planning.due(writes[-self.burst], self.interval_max, now=now),
+                planning.due(writes[-1], self.interval_max / self.burst, now=now),
+            )
+        if state_changed:
+            return due
+        return max(due, planning.due(writes[-1], self.progress_interval(nodes), now=now))
 
+    def first_due_at(self, created: datetime, *, nodes: int, now: datetime) -> datetime:
+        """When a new object gets its first status, also if it only reports progress."""
+        wait = min(self.progress_interval(nodes), self.interval_max / self.burst)
+        return planning.due(created, wait, now=now)
 
-class FleetPacing(msgspec.Struct, frozen=True, kw_only=True):
-    """For the status of an object that every agent watches: a write is sent to the whole fleet.
-
-    Progress is reported the more rarely the more nodes there are (docs/adr/0005).
-    """
-
-    progress_interval_min: timedelta = timedelta(seconds=30)
-    progress_interval_per_node: timedelta = timedelta(seconds=12)
-    progress_interval_max: timedelta = timedelta(minutes=10)
-    state_interval: timedelta = timedelta(minutes=5)
-    burst: int = 6
-    """A rollout has a start and an end; a node may fail and recover in between."""
-
-    def for_nodes(self, count: int) -> Pacing:
-        grown = max(self.progress_interval_min, self.progress_interval_per_node * count)
-        return Pacing(
-            progress_interval=min(grown, self.progress_interval_max),
-            state_interval=self.state_interval,
-            burst=self.burst,
-        )
-
-
-FLEET_PACING = FleetPacing()
+    def progress_interval(self, nodes: int) -> timedelta:
+        paced = max(0, nodes - self.nodes_unpaced)
+        return min(self.interval_per_node * paced, self.interval_max)
 
 
 def with_write(writes: Writes, now: datetime) -> Writes:

@@ -6,5 +6,5 @@ _LEADS_OUT = re.compile(r"\0|(?:^|/)\.{0,2}(?:/|\Z)")
 
 
 def is_below(path: str) -> bool:
-    """Whether it is names between slashes, none of them empty, `.`, `..` or with a NUL in it."""
+    """Whether the path is names between slashes, none of them empty, `.`, `..` or with a NUL."""
     return _LEADS_OUT.search(path) is None

@@ -1,18 +1,21 @@
-"""The value that a plan is: what to do, why, what to report, and when to look again.
+"""A plan as a value: the actions, their reasons, the reports, and the time of the next look.
 
-A plan is computed once by a pure function and read by apply, `--dry-run`, events, logs, golden
-files and the simulator. The next observation shows what an action did.
+A pure function computes a plan. Apply, `--dry-run`, events, logs and golden files read it. The
+next observation shows the effect of an action.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from datetime import datetime, timedelta
-from typing import Protocol
+from enum import StrEnum
+from typing import Any, Protocol
 
 import msgspec
 
+from lading.kernel.objects import Object
+
 
 class Action(Protocol):
-    """A command: idempotent, named as a verb phrase, and it knows why it is there.
+    """An idempotent command with a reason, named as a verb phrase.
 
     Actions of one lane run in order and a failed precondition drops the rest of that lane;
     lanes are independent of each other.
@@ -37,8 +40,34 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return lanes
 
 
+class RecordEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event about the reconciled object.
+
+    It shares the lane of the status: if the status cannot be written, the event waits too.
+    Otherwise every retry would record it again.
+    """
+
+    reason: StrEnum
+    because: str
+    """The note of the event."""
+    warning: bool = False
+    lane: Hashable = "status"
+
+
+class LastWrite(msgspec.Struct, frozen=True, kw_only=True):
+    """The last write of this process to an object. `observe` shows it to the plan."""
+
+    body: Mapping[str, Any] | None
+    """None for a deletion."""
+    at: datetime
+    answer: Object | None = None
+    """What the API server returned for the last write that it accepted."""
+    refusal: str = ""
+    """The error of the API server, if it refused this write."""
+
+
 def due(since: datetime, delay: timedelta, *, now: datetime) -> datetime:
-    """When so long will have passed; now, if the clock was set back since."""
+    """When that much time has passed; now if the clock was set back since."""
     return now if since > now else since + delay
 
 

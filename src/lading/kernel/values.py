@@ -1,4 +1,4 @@
-"""Values are frozen structs; a dataclass takes sixty times as long to define, at every start."""
+"""Values are frozen structs, which are defined sixty times as fast as dataclasses."""
 
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,7 +13,7 @@ __all__ = ["Redacted", "replace"]
 
 
 class Redacted(msgspec.Struct, frozen=True):
-    """A value with secrets, or with content too long for a log: its text has only some fields."""
+    """A value with secrets or long content: its repr shows only the fields in `shown`."""
 
     shown: ClassVar[tuple[str, ...]] = ()
 

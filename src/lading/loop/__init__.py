@@ -1,4 +1,4 @@
-"""What runs a feature's reconcile pipeline: informers, work queues, controllers, election, events.
+"""Runs the reconcile pipelines of features: informers, queues, controllers, election, events.
 
-It knows nothing of any feature. Time, rng and the API server come in through ports.
+It knows no feature. Time, randomness and the API server are passed in.
 """

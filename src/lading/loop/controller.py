@@ -1,7 +1,7 @@
 """Turns changes into keys and keys into reconciles, with a bounded number of workers.
 
 A reconcile returns when it wants to be called again. If it raises, its key alone is retried after
-a growing delay; nothing that it raises stops a worker. What a reconcile does is not known here.
+a growing delay; an exception never stops a worker.
 """
 
 import asyncio
@@ -44,15 +44,15 @@ log = structlog.get_logger(__name__)
 class Outcome(StrEnum):
     SUCCESS = "success"
     REPLAN = "replan"
-    """A precondition failed: the object changed, the key is planned again."""
+    """The object changed since it was observed; the key is planned again."""
     TRANSIENT = "transient"
-    """Worth a retry as it is."""
+    """A retry may succeed."""
     ERROR = "error"
     """Unexpected: it is logged with its trace."""
 
 
 class Watchable(Protocol[Watched]):
-    """An informer, or what becomes one."""
+    """An informer, or an optional one."""
 
     def add_handler(self, handler: Handler[Watched]) -> None: ...
 
@@ -97,7 +97,7 @@ class Controller:
             self._queue.add_after(key, debounce_seconds)
 
     async def run(self) -> None:
-        """Works until cancelled; a reconcile that is under way is cancelled with it."""
+        """Runs until cancelled, which also cancels running reconciles."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._queue.run())
             for _ in range(self._workers):
@@ -139,7 +139,7 @@ class Controller:
 
 
 def own_key(old: T | None, new: T | None) -> Iterable[Key]:
-    """The mapping of a controller that reconciles the very objects it watches."""
+    """The mapping of a controller that reconciles the objects that it watches."""
     one = old if new is None else new
     return () if one is None else (one.key,)
 
@@ -157,7 +157,7 @@ def consists_of(error: Exception, types: tuple[type[Exception], ...]) -> bool:
 
 
 def describe(error: Exception) -> str:
-    """The error in one line; a group shows what is inside it."""
+    """The error on one line; for a group, the errors in it."""
     if isinstance(error, ExceptionGroup):
         return "; ".join(describe(inner) for inner in error.exceptions)
     return f"{type(error).__name__}: {error}"

@@ -1,14 +1,14 @@
-"""Waits for a dependency that a process cannot start without, for as long as it takes.
+"""Waits, without a limit, for a dependency that a process needs to start.
 
-Only an error that may pass is waited for: no connection, the request to come back later, or another
-owner of the node. Every other error is raised at once. The dependency that is waited for can be
-asked for, and is logged now and then.
+It waits only for errors that may pass: no connection, a request to retry later, or another owner of
+the node. Other errors are raised at once. The current dependency is logged now and then.
 """
 
 import asyncio
 import contextlib
 import random
 from collections.abc import Awaitable, Callable
+from enum import StrEnum
 from typing import NoReturn, TypeVar
 
 import structlog
@@ -17,6 +17,14 @@ from lading.kernel.backoff import Backoff
 from lading.loop import tasks
 from lading.ports import cri, kube, node
 from lading.ports.clock import Clock
+
+
+class ProcessEventReason(StrEnum):
+    """On the Lease of the controller, or on the Node of an agent."""
+
+    WAITING_FOR_KINDS = "WaitingForKinds"
+    """A feature waits for kinds that the cluster does not serve."""
+
 
 R = TypeVar("R")
 MAY_PASS = (kube.Unavailable, kube.TooManyRequests, cri.Transient, node.NodeOwned)
@@ -34,11 +42,11 @@ class DependencyWaiter:
         self._dependency = "the start"
 
     def waiting_for(self) -> tuple[str, ...]:
-        """The dependency that is waited for, or was last."""
+        """The current or last dependency."""
         return (self._dependency,)
 
     async def wait_for(self, dependency: str, ask: Callable[[], Awaitable[R]]) -> R:
-        """The answer of the dependency, once it gives one."""
+        """Returns the answer of the dependency."""
         self._dependency = dependency
         latest = _LatestError()
         failures = 0
@@ -53,7 +61,7 @@ class DependencyWaiter:
                 await self._clock.sleep(delay)
 
     async def _report(self, dependency: str, latest: "_LatestError") -> NoReturn:
-        """The first line comes with the first error, and soon in any case."""
+        """Logs at the first error, or after a short silence."""
         with contextlib.suppress(TimeoutError):
             await tasks.within(self._clock, SILENCE_SECONDS_MAX, latest.known.wait())
         while True:

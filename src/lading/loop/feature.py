@@ -1,8 +1,8 @@
-"""What a feature is, as a value: its gate, its kinds, its rights, and what it runs in a process.
+"""A feature as a value: its gate, its kinds, its rights, and its components in a process.
 
-Wiring iterates over such values and knows no feature by name; CRDs, RBAC and the tables of the
-documentation are generated from them. A part of a feature is opened when all kinds that it reads
-are served, and gets everything that it needs in one context.
+Wiring iterates over these values and knows no feature by name; CRDs, RBAC and the tables of the
+documentation are generated from them. A component is opened when the API server serves all kinds
+that it reads. It gets everything that it needs in one context.
 """
 
 import random
@@ -20,8 +20,7 @@ from lading.kernel.objects import Object, Resource
 from lading.kernel.values import replace
 from lading.loop.controller import WORKERS, Controller, Reconcile
 from lading.loop.election import Elector
-from lading.loop.informer import Informers
-from lading.loop.optional_informer import OptionalInformer
+from lading.loop.informer import Informers, OptionalInformer
 from lading.loop.pool_contributions import PoolContributions
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
@@ -32,26 +31,26 @@ from lading.ports.node import NodeParts
 from lading.ports.pools import PoolContributor
 
 Page = Callable[[], Awaitable[Any]]
-"""What an endpoint shows as JSON, asked anew for each request."""
+"""Returns the JSON of an endpoint; called for each request."""
 
 S = TypeVar("S")
 T = TypeVar("T", bound=Object)
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind that a part reads. It needs one of the versions; the first one served is used."""
+    """A kind that a component reads, in the first version that is served."""
 
     resource: Resource[Any]
     other_versions: tuple[str, ...] = ()
-    """Versions that will do where that of the resource is not served."""
+    """Versions to use if that of the resource is not served."""
     namespaces: tuple[str, ...] = ()
-    """Where it is read; none means the whole cluster."""
+    """The namespaces to read; empty means the whole cluster."""
     names: tuple[str, ...] = ()
-    """Which objects are read, each by a selector of its name; none means all."""
+    """The names of the objects to read; empty means all."""
 
     @property
     def name(self) -> str:
-        """As a CustomResourceDefinition is named: `plural.group`."""
+        """The name of its CustomResourceDefinition: `plural.group`."""
         return f"{self.resource.plural}.{self.resource.group}".rstrip(".")
 
     @property
@@ -64,26 +63,26 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Runnable(Protocol):
-    """Works until it is cancelled: a controller, a recorder, an actuator."""
+    """Runs until it is cancelled: a controller, a recorder, an actuator."""
 
     async def run(self) -> None: ...
 
 
-class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """What a part runs."""
+class Tasks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a component runs."""
 
     controllers: tuple[Runnable, ...] = ()
-    """Run only while leading, where there is an election."""
+    """These run only while the process leads, if there is an election."""
     support: tuple[Runnable, ...] = ()
-    """Run always."""
+    """These always run."""
     pages: Mapping[str, Page] = {}
     """By path, beside /metrics."""
     pool_facts: PoolContributor | None = None
-    """What it knows about pools; only of a part that contributes to their status."""
+    """Its facts about pools, if it contributes to their status."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a part gets from its process."""
+    """Everything that a component gets from its process."""
 
     kube: Kube
     clock: Clock
@@ -93,20 +92,20 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Metrics
     gates: Gates
     namespace: str
-    """Where the process runs."""
+    """The namespace of the process."""
     settings: tuple[object, ...] = ()
-    """Settings of the process, of any feature: each finds its own by type."""
+    """The settings of all features; each feature finds its own by type."""
     elector: Elector | None = None
     served: Mapping[Kind, Resource[Any]] = {}
-    """The resource in the version that is served, for each kind that the part reads."""
+    """The resource in the served version, for each kind that the component reads."""
     pools: PoolContributions = msgspec.field(default_factory=PoolContributions)
-    """What all parts know about pools, for the one writer of their status."""
+    """The facts of all components about pools, for the writer of their status."""
 
     def setting(self, type_: type[S]) -> S | None:
         return next((one for one in self.settings if isinstance(one, type_)), None)
 
     def optional(self, resource: Resource[T]) -> OptionalInformer[T]:
-        """The cache of a kind that the cluster need not have; it is to be run as support."""
+        """The cache of a kind that the cluster may lack; run it as support."""
         return OptionalInformer(
             kube=self.kube,
             clock=self.clock,
@@ -128,37 +127,37 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentContext(Context, frozen=True, kw_only=True):
-    """What a part gets on a node in addition."""
+    """The additional context of a component on a node."""
 
     node_name: str
     node: NodeParts
-    """With the runtime as the feature gates let us see it."""
+    """With the runtime as the feature gates show it."""
     handlers_honoured: bool
     """Whether the runtime keeps images apart by runtime handler."""
     record_pull: Callable[[ImageKey, ImageSpec], Awaitable[None]]
     """Records an image that was pulled for a runtime handler, and the name it was pulled by."""
-    left_by_gate: Callable[[], Awaitable[frozenset[str]]]
-    """The IDs of images for runtime classes only, while the gate of these is off."""
+    images_kept_while_gate_is_off: Callable[[], Awaitable[frozenset[str]]]
+    """The IDs of images for runtime classes, while their gate is off."""
 
 
 C = TypeVar("C", bound=Context)
 
 
-class Part(msgspec.Struct, Generic[C], frozen=True, kw_only=True):
+class Component(msgspec.Struct, Generic[C], frozen=True, kw_only=True):
     """What a feature does in one process."""
 
-    open: Callable[[C], AbstractAsyncContextManager[Work]]
-    """Called when all kinds are served; what it imports is loaded only then."""
+    open: Callable[[C], AbstractAsyncContextManager[Tasks]]
+    """Called when all kinds are served. It may import heavy libraries."""
     reads: tuple[Kind, ...] = ()
-    """It waits for these, and may get, list and watch them."""
+    """The component waits for these kinds, and may get, list and watch them."""
     rights: tuple[Right, ...] = ()
-    """Whatever it may do besides."""
+    """Its other rights."""
     overlay: str = ""
-    """The optional overlay that grants what it reads; without one it is always granted."""
-    one_of: str = ""
-    """Parts of a feature with the same word here are alternatives: the kinds of one are enough."""
+    """The optional overlay that grants its reads; if empty, they are always granted."""
+    alternatives_group: str = ""
+    """Components of a feature with the same value are alternatives: one is enough."""
     contributes_to_pools: bool = False
-    """Whether its work has facts about pools: the status of pools waits for them."""
+    """Whether it has facts about pools. The status of pools waits for them."""
 
     def all_rights(self) -> Iterator[Right]:
         for kind in self.reads:
@@ -176,28 +175,20 @@ class Part(msgspec.Struct, Generic[C], frozen=True, kw_only=True):
 class Feature(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     gate: Gate | None
-    """None for what is always on and serves the others: that it waits for kinds is no news."""
+    """None if the feature is always on. Its missing kinds are not reported."""
     summary: str
-    """What it does, in one sentence."""
+    """One sentence."""
     owns: tuple[Definition, ...] = ()
-    """The kinds that it brings along. One that another feature owns too is installed once."""
-    controller: tuple[Part[Context], ...] = ()
-    agent: tuple[Part[AgentContext], ...] = ()
-    prune: tuple[Right, ...] = ()
-    """Rights of the prune job, which runs to its end and has no controllers."""
+    """The kinds that it installs. Several features may own a kind."""
+    controller: tuple[Component[Context], ...] = ()
+    agent: tuple[Component[AgentContext], ...] = ()
 
     def is_on(self, gates: Gates) -> bool:
         return self.gate is None or gates[self.gate]
 
     def rights(self, process: Process) -> tuple[Right, ...]:
-        match process:
-            case Process.CONTROLLER:
-                return _rights_of(self.controller)
-            case Process.AGENT:
-                return _rights_of(self.agent)
-            case Process.PRUNE:
-                return self.prune
+        return _rights_of(self.agent if process is Process.AGENT else self.controller)
 
 
-def _rights_of(parts: Iterable[Part[Any]]) -> tuple[Right, ...]:
+def _rights_of(parts: Iterable[Component[Any]]) -> tuple[Right, ...]:
     return tuple(right for part in parts for right in part.all_rights())

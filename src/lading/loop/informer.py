@@ -1,8 +1,8 @@
-"""A cache of one resource that calls its handlers with what changed, shared by all who need it.
+"""A shared cache of one resource that calls its handlers for each change.
 
 `Informers` hands out one informer per resource and selection, and runs them all. An informer
 does no I/O: a reflector feeds it. Handlers are plain functions, called with (old, new), where
-None stands for "did not exist" and "exists no more"; they must return at once.
+None means that the object did not or does not exist. They must return at once.
 """
 
 import asyncio
@@ -11,10 +11,12 @@ import random
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from lading.kernel.backoff import Backoff
 from lading.kernel.objects import Key, Object, Resource
 from lading.loop.reflector import Reflector
 from lading.loop.store import CacheIndex, Store
 from lading.observability.metrics import Metrics, resource_label
+from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.kube import EVERYTHING, Kube, Selection
 
@@ -45,7 +47,7 @@ class Informer(Generic[T]):
         return self._store.index(values)
 
     def add_handler(self, handler: Handler[T]) -> None:
-        """Calls the handler for every object that is here, and then for every change."""
+        """Calls the handler for every object in the cache, and then for every change."""
         for one in self._store:
             handler(None, one)
         self._handlers.append(handler)
@@ -77,7 +79,7 @@ class Informer(Generic[T]):
 
 
 class Informers:
-    """One informer per resource and selection, however many ask for it, and whenever they do."""
+    """Shares one informer per resource and selection among all its users."""
 
     def __init__(self, *, kube: Kube, clock: Clock, rng: random.Random, metrics: Metrics) -> None:
         self._kube = kube
@@ -89,7 +91,7 @@ class Informers:
         self._asked_for: dict[Informer[Any], None] = {}
 
     def scoped(self) -> "Informers":
-        """The same informers for one of several users, who waits only for what it asks for."""
+        """The same informers for one user, who waits only for those that it requested."""
         one = copy.copy(self)
         one._asked_for = {}  # noqa: SLF001 - a copy of ourselves
         return one
@@ -104,7 +106,7 @@ class Informers:
         return informer
 
     def unsynced(self) -> tuple[str, ...]:
-        """The resources with a cache that is not complete yet; empty means ready."""
+        """The resources with incomplete caches; empty means ready."""
         return tuple(one.resource.plural for one in self._asked_for if not one.synced.is_set())
 
     async def wait_synced(self) -> None:
@@ -112,7 +114,7 @@ class Informers:
             await informer.synced.wait()
 
     async def run(self) -> None:
-        """Keeps every informer up to date, also those that are asked for later, until cancelled."""
+        """Keeps all informers up to date, also later ones, until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 informer = await self._new.get()
@@ -130,6 +132,61 @@ class Informers:
         )
 
     def _count(self, label: str) -> int:
-        """Of all caches of the resource: by selection, by version, whole or metadata only."""
+        """Counts the objects in all caches of the resource."""
         named = (one for one in self._informers.values() if resource_label(one.resource) == label)
         return sum(map(len, named))
+
+
+RECHECK = Backoff(seconds_min=1, seconds_max=300)  # a kind that comes later is rare
+
+
+class OptionalInformer(Generic[T]):
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        rng: random.Random,
+        informers: Informers,
+        resource: Resource[T],
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._rng = rng
+        self._informers = informers.scoped()
+        self._resource = resource
+        self._handlers: list[Handler[T]] = []
+        self._informer: Informer[T] | None = None
+
+    def add_handler(self, handler: Handler[T]) -> None:
+        """Calls the handler for every change once the kind is watched."""
+        self._handlers.append(handler)
+        if self._informer is not None:
+            self._informer.add_handler(handler)
+
+    async def get(self, name: str) -> T | None:
+        """A cluster-scoped object; None if it or its kind does not exist."""
+        if self._informer is not None and self._informer.synced.is_set():
+            return self._informer.get(Key("", name))
+        try:
+            return await self._kube.get(self._resource, name)
+        except kube.NotFound:
+            return None
+
+    async def run(self) -> None:
+        """Returns when the kind is watched."""
+        failures = 0
+        while not await self._is_served():
+            failures += 1
+            delay = RECHECK.delay_seconds(failures=failures, jitter=self._rng.random())
+            await self._clock.sleep(delay)
+        self._informer = self._informers.of(self._resource)
+        for handler in self._handlers:
+            self._informer.add_handler(handler)
+
+    async def _is_served(self) -> bool:
+        try:
+            await self._kube.page(self._resource, limit=1)
+        except kube.KubeError:
+            return False
+        return True

@@ -1,9 +1,9 @@
-"""Runs the parts of features in one process, and stops them in the reverse order.
+"""Runs the components of features in one process, and stops them in the reverse order.
 
-Informers and what supports the work run from the start. The controllers of a part run when its
-caches are complete and, where there is an election, while this process leads. A part that waits
-keeps no other from working. On cancellation the controllers stop first, then the lease is
-released, then the rest stops. Nothing that was started outlives `run`.
+Informers and supports run from the start. The controllers of a component run when its caches are
+complete and, if there is an election, while this process leads. A component that waits blocks no
+other. On cancellation the controllers stop first, then the lease is released, then the rest stops.
+No task outlives `run`.
 """
 
 import asyncio
@@ -12,13 +12,13 @@ from itertools import chain
 
 import msgspec
 
+from lading.loop.component_runner import ComponentRunner
 from lading.loop.election import Elector
 from lading.loop.feature import Page, Runnable
 from lading.loop.informer import Informers
-from lading.loop.managed_part import ManagedPart
 
 Report = Callable[[str, tuple[str, ...]], Awaitable[None]]
-"""Reports a feature that waits, by its name and what is missing."""
+"""Reports the name of a waiting feature, and its missing kinds."""
 
 
 async def _report_nothing(name: str, missing: tuple[str, ...]) -> None:
@@ -27,27 +27,27 @@ async def _report_nothing(name: str, missing: tuple[str, ...]) -> None:
 
 class Manager(msgspec.Struct, frozen=True, kw_only=True):
     informers: Informers
-    parts: tuple[ManagedPart, ...]
+    parts: tuple[ComponentRunner, ...]
     support: tuple[Runnable, ...] = ()
     elector: Elector | None = None
     report: Report = _report_nothing
-    """Called once for each feature that waits, by the process that leads."""
+    """The leader calls it once for each waiting feature."""
 
     def unsynced(self) -> tuple[str, ...]:
-        """What keeps the process from being ready: caches that are not complete yet."""
+        """Why the process is not ready: incomplete caches."""
         return tuple(dict.fromkeys(name for part in self.parts for name in part.unsynced()))
 
     def waiting(self) -> tuple[str, ...]:
-        """The features that wait for kinds, each with what is missing."""
+        """The features that wait for kinds, each with the missing kinds."""
         found = ((name, self._missing(name)) for name in self._features())
         return tuple(f"{name}: {'; '.join(missing)}" for name, missing in found if missing)
 
     def pages(self) -> dict[str, Page]:
-        """By path, of the parts that are open."""
+        """By path, of the open components."""
         return {path: page for part in self.parts for path, page in part.pages().items()}
 
     async def run(self) -> None:
-        """Until cancelled. Raises ExceptionGroup, of LeadershipLost among others."""
+        """Runs until cancelled. Raises an ExceptionGroup, for instance with LeadershipLost."""
         async with asyncio.TaskGroup() as group:
             for one in (self.informers, *self.support, *self.parts):
                 group.create_task(one.run())
@@ -61,7 +61,7 @@ class Manager(msgspec.Struct, frozen=True, kw_only=True):
                 group.create_task(self._report_waiting(name))
 
     async def _report_waiting(self, name: str) -> None:
-        """When it is known of all its parts which kinds they have."""
+        """Returns when the served kinds of all its components are known."""
         for part in self.parts:
             if part.name == name:
                 await part.checked.wait()

@@ -1,8 +1,7 @@
-"""The facts of all parts of a process about pools, for the one writer of their status.
+"""The facts of all components of a process about pools, for the one writer of their status.
 
-Every part that contributes has a place from the start. The writer waits until each of them has
-its caches, or is known to wait for kinds: a status that is written from the facts of only some
-would take back what the others reported before.
+Each contributing component has a place from the start. The writer waits until each has complete
+caches, or waits for kinds: a status from only some facts would remove what the others reported.
 """
 
 import asyncio
@@ -11,11 +10,11 @@ from collections.abc import Callable, Iterable
 from lading.ports.pools import PoolContributor, PoolFacts
 
 Wake = Callable[[Iterable[str] | None], None]
-"""Called with the names of the pools that have other facts; None stands for all pools."""
+"""Called with the names of the pools whose facts changed; None means all pools."""
 
 
 class PoolContribution:
-    """The place of one part."""
+    """The place of one component."""
 
     def __init__(self, changed: Wake) -> None:
         self.settled = asyncio.Event()
@@ -23,7 +22,7 @@ class PoolContribution:
         self._changed = changed
 
     def settle(self, contributor: PoolContributor | None) -> None:
-        """None for a part that waits for kinds, and so has nothing to report."""
+        """None for a component that waits for kinds: it has nothing to report."""
         self.contributor = contributor
         self.settled.set()
         self._changed(None)
@@ -35,7 +34,7 @@ class PoolContributions:
         self._listeners: list[Wake] = []
 
     def place(self) -> PoolContribution:
-        """Where a part will put its facts. The order of places is that of messages."""
+        """Adds a place for the facts of a component. Messages follow the order of places."""
         made = PoolContribution(self.changed)
         self._places.append(made)
         return made
@@ -56,7 +55,7 @@ class PoolContributions:
             await contributor.recount()
 
     def facts(self, pool: str) -> tuple[PoolFacts, ...]:
-        """Those of every feature that has any, without waiting."""
+        """The facts of every feature that has any. Does not wait."""
         found = (contributor.pool_facts(pool) for contributor in self._contributors())
         return tuple(one for one in found if one is not None)
 

@@ -1,11 +1,13 @@
-"""A work queue that coalesces: a key waits once, and is never worked on twice at once.
+"""A work queue that coalesces: a key waits once, and only one worker has it at a time.
 
-A key that is added while it is worked on runs again afterwards. Keys can be added for later, and
+A key that is added while a worker has it runs again afterwards. Keys can be added for later, and
 a failing key comes back after a growing delay. The queue holds no more keys than there are
-objects, so it needs no limit of its own. It does not run the work: a controller does.
+objects, so it needs no limit.
 """
 
 import asyncio
+import heapq
+import itertools
 import random
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
@@ -13,13 +15,56 @@ from typing import Generic, TypeVar
 
 from lading.kernel.backoff import Backoff
 from lading.loop import tasks
-from lading.loop.delays import Delays
 from lading.ports.clock import Clock
 
 K = TypeVar("K", bound=Hashable)
-# Quick enough for a lost race, slow enough for an overloaded server; capped at five minutes so
-# that what was repaired by hand is picked up while the person still looks.
+# Quick enough for a lost race, slow enough for an overloaded server. At most five minutes, so
+# that a repair by hand shows its effect soon.
 RETRY = Backoff(seconds_min=0.2, seconds_max=300)
+STALE_ENTRIES_MIN = 64  # below this, stale entries are not worth a rebuild
+
+
+class Delays(Generic[K]):
+    """The earliest appointment of each key: a heap with lazy deletion."""
+
+    def __init__(self) -> None:
+        self._order = itertools.count()
+        self._heap: list[tuple[float, int, K]] = []
+        self._instants: dict[K, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._instants)
+
+    def set(self, key: K, instant: float) -> None:
+        """Makes the appointment, unless the key has an earlier one."""
+        if instant >= self._instants.get(key, float("inf")):
+            return
+        self._instants[key] = instant
+        heapq.heappush(self._heap, (instant, next(self._order), key))
+        if len(self._heap) > 2 * len(self._instants) + STALE_ENTRIES_MIN:
+            self._heap = [entry for entry in self._heap if self._is_current(entry)]
+            heapq.heapify(self._heap)
+
+    def discard(self, key: K) -> None:
+        self._instants.pop(key, None)
+
+    def next_instant(self) -> float | None:
+        while self._heap and not self._is_current(self._heap[0]):
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def pop_due(self, now: float) -> list[K]:
+        """Removes and returns the keys that are due, the earliest first."""
+        due = []
+        while (instant := self.next_instant()) is not None and instant <= now:
+            _, _, key = heapq.heappop(self._heap)
+            del self._instants[key]
+            due.append(key)
+        return due
+
+    def _is_current(self, entry: tuple[float, int, K]) -> bool:
+        instant, _, key = entry
+        return self._instants.get(key) == instant
 
 
 class WorkQueue(Generic[K]):
@@ -36,7 +81,7 @@ class WorkQueue(Generic[K]):
         self._next_delay_changed = asyncio.Event()
 
     def __len__(self) -> int:
-        """How many keys wait for a worker now; delayed ones and active ones do not count."""
+        """The number of keys that wait for a worker, without delayed and active ones."""
         return len(self._waiting)
 
     def add(self, key: K) -> None:
@@ -47,7 +92,7 @@ class WorkQueue(Generic[K]):
             self._ready.put_nowait(key)
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Adds the key in so many seconds; an earlier appointment of that key stands."""
+        """Adds the key after a delay. An earlier appointment of the key stays."""
         if seconds <= 0:
             return self.add(key)
         before = self._delays.next_instant()
@@ -57,23 +102,23 @@ class WorkQueue(Generic[K]):
         return None
 
     def retry(self, key: K) -> int:
-        """Adds the key after its own, growing delay; returns the failures in a row."""
+        """Adds the key after a growing delay. Returns its number of failures in a row."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         jitter = self._rng.random()
         self.add_after(key, self._retry.delay_seconds(failures=failures, jitter=jitter))
         return failures
 
     def forget(self, key: K) -> None:
-        """The key is well: its next failure is its first."""
+        """Resets the failures of the key."""
         self._failures.pop(key, None)
 
     @asynccontextmanager
     async def next(self) -> AsyncIterator[K]:
-        """Takes the next key for the length of the block; no other worker gets it meanwhile."""
+        """Takes the next key. No other worker gets it during the block."""
         key = await self._ready.get()
         self._waiting.remove(key)
         self._active.add(key)
-        self._delays.discard(key)  # the reconcile that begins says when the next one is due
+        self._delays.discard(key)  # the reconcile sets the next appointment
         try:
             yield key
         finally:
@@ -83,7 +128,7 @@ class WorkQueue(Generic[K]):
                 self.add(key)
 
     async def run(self) -> None:
-        """Moves delayed keys into the queue when their time has come; until cancelled."""
+        """Moves due keys into the queue until cancelled."""
         while True:
             self._next_delay_changed.clear()
             for key in self._delays.pop_due(self._clock.monotonic()):

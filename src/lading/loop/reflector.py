@@ -1,11 +1,10 @@
-"""Follows one resource of the API server: lists, watches, resumes, and lists again when it must.
+"""Follows one resource of the API server: lists, watches, resumes, and lists again if necessary.
 
-It reads either all initial events of a watch or, where the server refuses that, pages. A watch
-that ends, breaks or falls silent is resumed from the last revision; only a revision that is gone,
-leads nowhere, or is of the future is answered with a new list, in which objects that vanished
-meanwhile are found out. An API server that was restored from a backup begins again at an earlier
-revision, and would send nothing until it has caught up: so a watch that broke is resumed only
-after a look at the revision of today. It keeps no objects itself: a `Sink` does.
+It reads the initial events of a watch or, if the server refuses that, pages. It resumes a watch
+that ends, breaks or falls silent from the last revision. It lists again if that revision is gone,
+unusable, or newer than the server's; the list also shows which objects are gone. An API server that
+was restored from a backup starts at an earlier revision and sends nothing until it has caught up.
+So a broken watch is resumed only after a check of the current revision. A `Sink` keeps the objects.
 """
 
 import asyncio
@@ -35,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 class Sink(Protocol[Put]):
-    """Where the objects go."""
+    """Receives the objects."""
 
     def known_keys(self) -> Iterable[Key]: ...
 
@@ -44,7 +43,7 @@ class Sink(Protocol[Put]):
     def remove(self, key: Key) -> None: ...
 
     def complete(self) -> None:
-        """All that existed at one revision has been put, and what did not has been removed."""
+        """The sink now has exactly the objects of one revision."""
 
 
 class Reflector(Generic[T]):
@@ -69,7 +68,7 @@ class Reflector(Generic[T]):
         self._initial_events_served = True
         self._failures = 0
         self._watch_broke = False
-        """The last watch ended before its time: the API server may be another one now."""
+        """The last watch ended early: the API server may have been restored."""
         self._turn = 0
         label = measures.resource_label(resource)
         self._log = log.bind(resource=label)
@@ -77,7 +76,7 @@ class Reflector(Generic[T]):
         self._events = {type_: metrics.informer_events.labels(label, type_) for type_ in EventType}
 
     async def run(self) -> NoReturn:
-        """Never ends by itself: whatever the API server says is tried again, ever more slowly."""
+        """Runs until cancelled. It retries after every error, with growing delays."""
         while True:
             try:
                 await self._follow()
@@ -89,7 +88,7 @@ class Reflector(Generic[T]):
                 await self._back_off()
 
     async def _follow(self) -> None:
-        """One watch, preceded by a list when there is no revision to resume from."""
+        """Runs one watch, after a list if there is no revision to resume from."""
         if self._revision and self._watch_broke:
             await self._check_revision()
         if self._revision or not self._initial_events_served:
@@ -109,7 +108,7 @@ class Reflector(Generic[T]):
         self._forget_if_earlier(page.resource_version)
 
     def _forget_if_earlier(self, revision: str) -> bool:
-        """Whether the server has gone back; then everything is listed anew."""
+        """Whether the server has an older revision; then everything is listed again."""
         went_back = is_earlier(revision, self._revision)
         if went_back:
             self._log.warning(
@@ -152,7 +151,7 @@ class Reflector(Generic[T]):
             raise kube.Unavailable("the watch ended at once, without an event")
 
     async def _receive(self, stream: AsyncIterator[WatchEvent[T]], deadline: Deadline) -> bool:
-        """Until the stream ends; False when it had no news."""
+        """Reads until the stream ends; False if it had no events."""
         if not self._revision:
             await self._receive_initial(stream, deadline)
         started_from = self._revision
@@ -208,10 +207,10 @@ class Reflector(Generic[T]):
 
 
 def is_earlier(revision: str, than: str) -> bool:
-    """Revisions are numbers that only grow; what is no number cannot be compared."""
+    """Revisions are growing numbers; other values cannot be compared."""
     return revision.isdigit() and than.isdigit() and int(revision) < int(than)
 
 
 def revision_is_useless(error: Exception) -> bool:
-    """It was compacted away, or leads to an event that cannot be read."""
+    """The revision was compacted, or leads to an unreadable event."""
     return isinstance(error, kube.KubeError) and not isinstance(error, kube.Transient)

@@ -43,7 +43,7 @@ class Store(Generic[T]):
         return len(self._objects)
 
     def __iter__(self) -> Iterator[T]:
-        """Every object as of now; the store may change while the caller iterates."""
+        """A snapshot: the store may change while the caller iterates."""
         return iter(tuple(self._objects.values()))
 
     def keys(self) -> Iterable[Key]:
@@ -53,7 +53,7 @@ class Store(Generic[T]):
         return self._objects.get(key)
 
     def index(self, values: Callable[[T], Iterable[V]]) -> CacheIndex[T, V]:
-        """A new index over what is here and what will come."""
+        """A new index over all present and future objects."""
         index = CacheIndex(values)
         for key, one in self._objects.items():
             index.change(key, None, one)

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 @asynccontextmanager
 async def started(work: Coroutine[Any, Any, R]) -> AsyncIterator[asyncio.Task[R]]:
-    """Runs the work beside the block; when the block ends, the work has ended too."""
+    """Runs the work beside the block, and cancels it when the block ends."""
     task = asyncio.create_task(work)
     try:
         yield task

@@ -27,7 +27,7 @@ CLUSTER_DOMAINS = (".svc", ".svc.cluster.local")  # the name of a Service, which
 SHUTDOWN_SECONDS_MAX = 1.0  # a scrape that is still being answered
 
 Pages = Mapping[str, Callable[[], Awaitable[Any]]]
-"""Path -> what is shown there as JSON."""
+"""Path -> function that returns the JSON value of the page."""
 
 Answers = Mapping[str, Callable[[], Awaitable[Response]]]
 
@@ -56,7 +56,7 @@ async def serve(
 
 @asynccontextmanager
 async def serve_answers(*, host: str, port: int, find: Callable[[], Answers]) -> AsyncIterator[str]:
-    """What is found is asked anew for every request."""
+    """Results are not cached."""
     guard = HostGuard.of((host, *CLUSTER_DOMAINS))
     server = Server(_by_path(guard, find, any_host=not _is_loopback(host)), access_log=None)
     listener = await asyncio.get_running_loop().create_server(server, host, port)
@@ -97,7 +97,7 @@ def answers(
 def _by_path(
     guard: HostGuard, find: Callable[[], Answers], *, any_host: bool
 ) -> Callable[[BaseRequest], Awaitable[Response]]:
-    """`pods/proxy` hands on the name by which a user knows the API server, which may be any."""
+    """Any host name is accepted: `pods/proxy` forwards the name of the API server."""
 
     async def answer(request: BaseRequest) -> Response:
         host, origin = request.headers.get("Host"), request.headers.get("Origin")

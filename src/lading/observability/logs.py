@@ -7,18 +7,24 @@ and what looks like a secret is left out.
 import logging
 import os
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
+from enum import StrEnum
 from typing import Any, TextIO
 
 import msgspec
 import structlog
 
-from lading.observability import redaction
-from lading.observability.log_format import LogFormat
+from lading.kernel import texts
+from lading.kernel.texts import REDACTED
 
 _LOGGERS_OF_HEADERS = ("hpack",)
-"""They write each header of a gRPC call at the level debug, with its value."""
+"""These libraries log the headers of gRPC calls, with their values, at the level debug."""
 _NOT_FOR_PERSONS = ("event", "level", "logger", "timestamp")
+
+
+class LogFormat(StrEnum):
+    JSON = "json"
+    CONSOLE = "console"
 
 
 def configure(
@@ -86,7 +92,7 @@ def _sentence(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> st
 
 
 def _takes_colours(target: TextIO) -> bool:
-    """Whether the target is a terminal that shows them, and NO_COLOR is not set."""
+    """Whether the target is a terminal with colours, and NO_COLOR is not set."""
     declined = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return target.isatty() and not declined
 
@@ -97,6 +103,43 @@ def to_json(event: Any, **_: Any) -> str:
 
 def bounded(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
     return {
-        name: value if name.startswith("_") else redaction.bounded_field(name, value)
+        name: value if name.startswith("_") else bounded_field(name, value)
         for name, value in event.items()
     }
+
+
+DEPTH_MAX = 8  # deeper values are not shown at all
+ITEMS_MAX = 100
+_LINES = frozenset({"exception", "stack"})  # what structlog makes of exc_info and stack_info
+
+
+def bounded_value(value: Any, *, depth: int = 0) -> Any:
+    """The value, as deep as it is shown; any other object is shown as its text."""
+    if depth > DEPTH_MAX:
+        return REDACTED
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case str():
+            return texts.bounded_text(value)
+        case Mapping():
+            first = list(value.items())[:ITEMS_MAX]
+            shown = {
+                texts.bounded_text(str(key)): bounded_field(key, inner, depth=depth + 1)
+                for key, inner in first
+            }
+            return shown if len(value) <= ITEMS_MAX else shown | {"…": f"{len(value)} fields"}
+        case list() | tuple():
+            items = [bounded_value(inner, depth=depth + 1) for inner in value[:ITEMS_MAX]]
+            return items if len(value) <= ITEMS_MAX else [*items, f"… ({len(value)} items)"]
+        case _:
+            return texts.bounded_text(str(value))
+
+
+def bounded_field(name: object, value: Any, *, depth: int = 0) -> Any:
+    is_secret = isinstance(name, str) and texts.SECRET_NAME.search(name)
+    if is_secret and value not in (None, "", False):
+        return REDACTED
+    if name in _LINES and isinstance(value, str):
+        return texts.bounded_text(value, bytes_max=texts.LINES_BYTES_MAX, keep_lines=True)
+    return bounded_value(value, depth=depth)

@@ -1,9 +1,10 @@
-"""The metrics that every process has, in one registry that is handed in; features add theirs.
+"""The metrics of every process, in one registry. Features add their own.
 
-Nothing here is global: two worlds in one process (tests, the simulator) count for themselves.
-Names and labels are user-visible: a change of one is a change of the documentation.
+There are no global metrics: two clusters in one process count separately. Names and labels are
+part of the documentation.
 """
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,9 +13,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 import lading
 from lading.kernel.objects import Resource
+from lading.ports.http import HttpTransport, Request, Response
 
 # From a cached no-op (1 ms) to a reconcile that waited for a slow API server.
 SECONDS_BUCKETS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0)
+NO_ANSWER = "none"
 
 
 class Metrics:
@@ -66,11 +69,28 @@ class Metrics:
         )
 
     def watch_queue(self, controller: str, depth: Callable[[], float]) -> None:
-        """Reads the depth when it is asked for, so that it costs the queue nothing."""
+        """Reads the depth during a scrape, at no cost for the queue."""
         self.queue_depth.labels(controller).set_function(depth)
 
     def watch_informer(self, resource: Resource[Any], count: Callable[[], float]) -> None:
         self.informer_objects.labels(resource_label(resource)).set_function(count)
+
+    def measured(self, transport: HttpTransport) -> HttpTransport:
+        """Counts and times the requests that go through the transport."""
+
+        async def measure(request: Request) -> Response:
+            code = NO_ANSWER
+            started_at = time.perf_counter()
+            try:
+                response = await transport(request)
+                code = str(response.status)
+                return response
+            finally:
+                self.client_requests.labels(request.method, code).inc()
+                seconds = time.perf_counter() - started_at
+                self.client_request_seconds.labels(request.method).observe(seconds)
+
+        return measure
 
 
 def resource_label(resource: Resource[Any]) -> str:

@@ -1,9 +1,8 @@
-"""What a node claims to hold of each set: uid and generation, in its MachineConfigNode. Pure.
+"""The claims of a node: the uid and pinned generation of each set, in its MachineConfigNode. Pure.
 
-A claim without the uid would pass on to another set of the same name. The status holds claims as
-far as it can: another's CRD has no `uid`, and every CRD ends the list after 100 sets. What the
-status does not hold is in an annotation, each claim whole, so that the two cannot be combined to
-one that no node ever made.
+Without the uid, a claim would also fit another set of the same name. The status has the claims
+that fit: the CRD of another owner has no `uid`, and every CRD limits the list to 100 sets. The
+other claims are in an annotation, each with uid and generation.
 """
 
 from collections.abc import Iterable
@@ -25,7 +24,7 @@ ANNOTATION = "lading.dev/pinned-image-sets"
 class Claim(NamedTuple):
     uid: str
     generation: int
-    """That is pinned in full; 0 when none is."""
+    """The generation that is pinned completely; 0 if none is."""
 
 
 _Claims = dict[str, Claim]
@@ -33,7 +32,7 @@ _decoder = msgspec.json.Decoder(dict[str, tuple[str, int]])
 
 
 def held(node: MachineConfigNode) -> _Claims:
-    """The claims of the node by the name of the set."""
+    """By the name of the set."""
     entries = node.status.pinned_image_sets
     claims = {entry.name: Claim(entry.uid, entry.current_generation) for entry in entries}
     for name, claim in _annotated(node).items():
@@ -44,7 +43,7 @@ def held(node: MachineConfigNode) -> _Claims:
 
 
 def reported(node: MachineConfigNode) -> tuple[NodePinnedImageSet, ...]:
-    """What the node reports about each of its sets, wherever it is written."""
+    """The entries of all sets of the node, from the status and from the annotation."""
     if ANNOTATION not in node.metadata.annotations:
         return node.status.pinned_image_sets
     claims = held(node)
@@ -58,14 +57,14 @@ def reported(node: MachineConfigNode) -> tuple[NodePinnedImageSet, ...]:
 def listed(
     entries: Iterable[NodePinnedImageSet], *, with_uid: bool
 ) -> tuple[NodePinnedImageSet, ...]:
-    """Those that go into the status, by name: of too many, what is not done comes first."""
+    """The entries for the status, by name. If there are too many, unfinished sets come first."""
     urgent = sorted(entries, key=lambda entry: (is_done(entry), entry.name))
     kept = sorted(urgent[: group.SETS_PER_NODE_MAX], key=lambda entry: entry.name)
     return tuple(kept if with_uid else (replace(one, uid="") for one in kept))
 
 
 def annotation(entries: Iterable[NodePinnedImageSet], stored: MachineConfigNodeStatus) -> str:
-    """The claims that the status does not hold, as the API server stored it; empty for none."""
+    """The claims that the stored status lacks; empty if it has all."""
     kept = {(one.name, one.uid, one.current_generation) for one in stored.pinned_image_sets}
     missing = {
         one.name: (one.uid, one.current_generation)
@@ -89,7 +88,7 @@ def _entry(name: str, claim: Claim) -> NodePinnedImageSet:
 
 
 def _annotated(node: MachineConfigNode) -> _Claims:
-    """Anyone may write an annotation: one that cannot be read claims nothing."""
+    """Anyone may write an annotation. A malformed one has no claims."""
     text = node.metadata.annotations.get(ANNOTATION)
     if text is None:
         return {}

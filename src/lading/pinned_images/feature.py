@@ -1,13 +1,12 @@
-"""Pinned images as a feature: its gate, its kinds, its rights, and what it runs.
+"""Pinned images as a feature: its gate, its kinds, its rights and its components.
 
-The cluster's part gives sets to pools and counts nodes; the node's part pulls and pins. Each part
-imports its code when it is opened, so that no process loads the other's.
+The controller assigns sets to pools and counts nodes. The agent pulls and pins.
 """
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from lading.api.core import NODES
+from lading.api.core import NODES, RUNTIME_CLASSES
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_node import (
     MACHINE_CONFIG_NODE,
@@ -18,14 +17,22 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MACHINE_CONFIG_POOLS,
 )
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET, PINNED_IMAGE_SETS
-from lading.api.node import RUNTIME_CLASSES
 from lading.api.rbac import Right
 from lading.kernel.objects import Key
-from lading.loop.feature import AgentContext, Context, Feature, Kind, Part, Work
-from lading.pinned_images.gate import PINNED_IMAGES
-from lading.pinned_images.progress import PROGRESS_PATH, Progress
-from lading.runtime_images.gate import RUNTIME_CLASS_IN_IMAGE_CRI_API
+from lading.kernel.pacing import Pacing
+from lading.loop.feature import AgentContext, Component, Context, Feature, Kind, Tasks
+from lading.pinned_images.cluster import controller as cluster
+from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet
+from lading.pinned_images.cluster.metrics import FleetMetrics
+from lading.pinned_images.node import controller as node
+from lading.pinned_images.node.metrics import PinMetrics, SetMetrics
+from lading.pinned_images.node.observe import open_tools
+from lading.pinned_images.node.types import PinSettings
+from lading.pinned_images.types import PINNED_IMAGES, PROGRESS_PATH, Progress
+from lading.runtime_images.types import RUNTIME_CLASS_IN_IMAGE_CRI_API
 
+PULL_DEBOUNCE_SECONDS = 0.05
+"""Many small pulls end close together. A free place for a pull waits no longer than this."""
 _NODES = Kind(resource=NODES)
 _SETS = Kind(resource=PINNED_IMAGE_SETS)
 _POOLS = Kind(resource=MACHINE_CONFIG_POOLS)
@@ -34,14 +41,9 @@ _RUNTIME_CLASSES = Kind(resource=RUNTIME_CLASSES)
 
 
 @asynccontextmanager
-async def _open_cluster(context: Context) -> AsyncIterator[Work]:
-    from lading.pinned_images.cluster import controller as cluster
-    from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet
-    from lading.pinned_images.cluster.metrics import FleetMetrics
-    from lading.pinned_images.cluster.types import FleetSettings
-
+async def _open_cluster(context: Context) -> AsyncIterator[Tasks]:
     caches = ClusterCaches.of(context.informers)
-    settings = context.setting(FleetSettings) or FleetSettings()
+    pacing = context.setting(Pacing) or Pacing()
     fleet = Fleet(caches)
     FleetMetrics(context.metrics.registry, fleet)
     tools = cluster.FleetTools(
@@ -51,23 +53,20 @@ async def _open_cluster(context: Context) -> AsyncIterator[Work]:
         clock=context.clock,
         recorder=context.recorder,
         is_on=context.gates[PINNED_IMAGES],
-        settings=settings,
+        pacing=pacing,
     )
     controllers = {
         name: context.controller(name=name, reconcile=reconcile)
         for name, reconcile in cluster.reconciles(tools).items()
     }
-    cluster.watch(controllers, caches, fleet, settings, pools_counted=context.pools.changed)
-    yield Work(controllers=(fleet, *controllers.values()), pool_facts=fleet)
+    cluster.watch(
+        controllers, caches, fleet, pacing.debounce_seconds, pools_counted=context.pools.changed
+    )
+    yield Tasks(controllers=(fleet, *controllers.values()), pool_facts=fleet)
 
 
 @asynccontextmanager
-async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
-    from lading.pinned_images.node import controller as node
-    from lading.pinned_images.node.metrics import PinMetrics, SetMetrics
-    from lading.pinned_images.node.tools import open_tools
-    from lading.pinned_images.node.types import PinSettings
-
+async def _open_node(context: AgentContext) -> AsyncIterator[Tasks]:
     key = Key("", context.node_name)
     caches = node.NodeCaches.of(context.informers, context.node_name)
     metrics = PinMetrics(context.metrics.registry)
@@ -75,10 +74,10 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
         context.node,
         context.clock,
         handlers_honoured=context.handlers_honoured,
-        left_by_gate=context.left_by_gate,
+        images_kept_while_gate_is_off=context.images_kept_while_gate_is_off,
         pulled=context.record_pull,
         metrics=metrics,
-        changed=lambda: controller.wake(key),
+        changed=lambda: controller.wake(key, debounce_seconds=PULL_DEBOUNCE_SECONDS),
     ) as tools:
         reconciler = node.NodeReconciler(
             node_name=context.node_name,
@@ -101,7 +100,7 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
         async def progress() -> Progress | None:
             return reconciler.progress()
 
-        yield Work(controllers=(controller,), pages={PROGRESS_PATH: progress})
+        yield Tasks(controllers=(controller,), pages={PROGRESS_PATH: progress})
 
 
 FEATURE = Feature(
@@ -110,7 +109,7 @@ FEATURE = Feature(
     summary="Pulls the images of PinnedImageSets to the nodes of their pools and pins them there.",
     owns=(PINNED_IMAGE_SET, MACHINE_CONFIG_POOL, MACHINE_CONFIG_NODE),
     controller=(
-        Part(
+        Component(
             open=_open_cluster,
             reads=(_NODES, _SETS, _POOLS, _MACHINE_CONFIG_NODES),
             contributes_to_pools=True,
@@ -126,7 +125,7 @@ FEATURE = Feature(
         ),
     ),
     agent=(
-        Part(
+        Component(
             open=_open_node,
             reads=(_NODES, _SETS, _POOLS, _MACHINE_CONFIG_NODES, _RUNTIME_CLASSES),
             rights=(

@@ -1,4 +1,4 @@
-"""The conditions of sets, pools and nodes, and their reasons. Users and programs read them. Pure.
+"""The conditions of sets, pools and nodes, their reasons, and the reasons of events. Pure.
 
 docs/pinned-images.md says what to do about each.
 """

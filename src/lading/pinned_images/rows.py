@@ -1,8 +1,8 @@
-"""How far each node is with each of its sets, from the reports of nodes and sets. Pure.
+"""One row for each set of each node, from the statuses of nodes and sets. Pure.
 
-A node that does not report the newest generation of a set is not done, whatever it had before. A
-node that must hold a set and does not report it is named; where nodes cannot be listed, the set
-still knows how many there must be.
+A node that does not report the newest generation of a set is not done. A node that must hold a
+set and does not report it gets a row. If nodes cannot be listed, the status of the set has their
+count. The answer of an agent only adds progress: it never makes a row Pinned.
 """
 
 from collections import Counter
@@ -19,10 +19,14 @@ from lading.api.machineconfiguration.machine_config_pool import MachineConfigPoo
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel import conditions, quantities
 from lading.kernel.objects import Object
+from lading.kernel.values import replace
 from lading.pinned_images import claims
+from lading.pinned_images.membership import Membership
 from lading.pinned_images.reasons import ConditionType, Reason
-from lading.pinned_images.rules import Membership
+from lading.pinned_images.types import Progress, SetProgress, SetState
 
+NODES_ASKED_MAX = 50
+"""Agents that are asked at a time: one request each, and a longer table is hard to follow."""
 _SETTLED_REASONS = (Reason.NO_NODES, Reason.GATE_OFF)
 
 
@@ -47,26 +51,26 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     generation: str
     state: RowState
     images: int
-    """Of the set; 0 when the node does not report it."""
+    """Of the set; 0 if the node does not report the count."""
     present: int
-    """Those of them that are on the node."""
+    """Images of the set that are on the node."""
     missing_bytes: int
-    """Still to pull, as far as the node knows."""
+    """Still to pull, as far as sizes are known."""
     detail: str
     reason: str = ""
-    """That of the node's condition, when this is the one set that failed there."""
+    """Of the node's condition, if only this set failed on the node."""
     attempt: int = 0
-    """Of the pulls that run, or of the next one."""
+    """Of the running pulls, or of the next one."""
     next_pull_time: str = ""
     last_error: str = ""
-    """Of this generation; it stays while the node tries again."""
+    """Of this generation. It stays while the node retries."""
     is_live: bool = False
-    """The node's agent answered just now; what follows is known then only."""
+    """The node's agent answered. Only then are the following fields known."""
     bytes_done: int | None = None
     bytes_total: int | None = None
     bytes_per_second: int = 0
     ends_at: str = ""
-    """Estimated; empty while nothing arrives."""
+    """Estimated. Empty while no bytes arrive."""
 
     @property
     def is_settled(self) -> bool:
@@ -80,7 +84,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RowChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The sets and nodes that are asked for; none means all."""
+    """The sets and nodes to show; empty means all."""
 
     sets: frozenset[str] = frozenset()
     nodes: frozenset[str] = frozenset()
@@ -127,7 +131,7 @@ def unknown_names(
     sets: Iterable[PinnedImageSet],
     nodes: Iterable[Object],
 ) -> list[str]:
-    """A sentence for each name that nothing has."""
+    """One sentence for each name that does not exist."""
     reports = tuple(reports)
     known_sets = {one.metadata.name for one in sets}
     known_sets |= {entry.name for one in reports for entry in claims.reported(one)}
@@ -144,7 +148,7 @@ def rows(
     *,
     must_hold: Iterable[NodeThatHolds] = (),
 ) -> list[Row]:
-    """A node of `must_hold` that does not report its set gets a row of its own."""
+    """A node of `must_hold` that does not report its set gets a row too."""
     existing = by_name(sets)
     found = rows_of_nodes(nodes, existing, must_hold)
     reports = Counter(row.set for row in found)
@@ -152,7 +156,7 @@ def rows(
 
 
 def by_name(sets: Iterable[PinnedImageSet]) -> dict[str, PinnedImageSet]:
-    """Those that are not being deleted."""
+    """Without sets that are being deleted."""
     return {one.metadata.name: one for one in sets if not one.metadata.deletion_timestamp}
 
 
@@ -161,7 +165,7 @@ def rows_of_nodes(
     existing: Mapping[str, PinnedImageSet],
     must_hold: Iterable[NodeThatHolds],
 ) -> list[Row]:
-    """By node and set; without the rows of sets as a whole."""
+    """Sorted by node and set. Without the rows that are about a whole set."""
     found = [row for node in nodes for row in _of_node(node, existing)]
     reporting = {(row.node, row.set) for row in found}
     found += [
@@ -208,7 +212,7 @@ def _of_node(node: MachineConfigNode, existing: Mapping[str, PinnedImageSet]) ->
 
 
 def _state(node: MachineConfigNode, entry: NodePinnedImageSet, wanted: int) -> RowState:
-    """The last error stays listed when its cause has gone; the condition is then False."""
+    """The last error stays listed after its cause ends, but then the condition is False."""
     if entry.desired_generation != wanted:
         return RowState.WAITING
     if entry.current_generation == wanted:
@@ -239,7 +243,7 @@ def _detail(node: MachineConfigNode, entry: NodePinnedImageSet, state: RowState)
 
 
 def _reason(node: MachineConfigNode) -> str:
-    """Empty where several sets failed: a condition has one reason, and it may be of another."""
+    """Empty if several sets failed: the condition has one reason, perhaps of another set."""
     failed = [
         one for one in claims.reported(node) if one.last_failed_generation > one.current_generation
     ]
@@ -254,7 +258,7 @@ def _last_error(entry: NodePinnedImageSet, wanted: int, state: RowState) -> str:
 
 
 def _progress(node: MachineConfigNode, entry: NodePinnedImageSet) -> str:
-    """A definition of another owner may drop the counts; then the node's own sentence is shown."""
+    """The CRD of another owner may drop the counts. Then the message of the node is shown."""
     if not entry.image_count:
         progressing = conditions.find(node.status.conditions, ConditionType.SETS_PROGRESSING)
         return progressing.message if progressing else ""
@@ -264,7 +268,7 @@ def _progress(node: MachineConfigNode, entry: NodePinnedImageSet) -> str:
 
 
 def row_of_set(image_set: PinnedImageSet, reports: int) -> Iterator[Row]:
-    """What no node reports: that some nodes are missing, or that there are none."""
+    """A row if nodes do not report the set, or if there are none."""
     missing = image_set.status.node_count - reports
     if missing <= 0 and reports:
         return
@@ -297,3 +301,42 @@ def _without_nodes(image_set: PinnedImageSet) -> tuple[RowState, str]:
         )
     settled = ready.reason in _SETTLED_REASONS
     return RowState.NO_NODES if settled else RowState.WAITING, ready.message
+
+
+_UNFINISHED = (RowState.PULLING, RowState.FAILED)
+
+
+def nodes_to_ask(found: Iterable[Row]) -> list[str]:
+    """At most `NODES_ASKED_MAX` nodes with a set that is not done."""
+    names = {row.node for row in found if row.node and row.state in _UNFINISHED}
+    return sorted(names)[:NODES_ASKED_MAX]
+
+
+def with_progress(found: Iterable[Row], progress: Mapping[str, Progress]) -> list[Row]:
+    """`progress` is by node name. The row of a node without an answer stays as it is."""
+    sets = {(node, one.name): one for node, answer in progress.items() for one in answer.sets}
+    return [_live(row, sets.get((row.node, row.set))) for row in found]
+
+
+def _live(row: Row, one: SetProgress | None) -> Row:
+    if one is None or row.state not in _UNFINISHED:
+        return row
+    if row.generation.rpartition("/")[2] != str(one.generation):
+        return row
+    left = row.missing_bytes
+    if one.bytes_total is not None and one.bytes_done is not None:
+        left = one.bytes_total - one.bytes_done
+    return replace(
+        row,
+        state=RowState.PULLING if one.state == SetState.PULLING else row.state,
+        images=one.image_count,
+        present=one.present_count,
+        missing_bytes=left,
+        attempt=one.attempt,
+        next_pull_time=one.next_try_at,
+        is_live=True,
+        bytes_done=one.bytes_done,
+        bytes_total=one.bytes_total,
+        bytes_per_second=one.bytes_per_second,
+        ends_at=one.ends_at,
+    )

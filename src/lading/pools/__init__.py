@@ -1,1 +1,1 @@
-"""The status of MachineConfigPools, which every feature contributes to and one writer writes."""
+"""The status of MachineConfigPools: every feature contributes facts, one writer writes."""

@@ -1,4 +1,4 @@
-"""The status of pools as a feature: it has no gate, because every feature may contribute to it."""
+"""The status of pools as a feature. It has no gate, because every feature may contribute."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,17 +9,16 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MACHINE_CONFIG_POOLS,
 )
 from lading.api.rbac import Right
-from lading.loop.feature import Context, Feature, Kind, Part, Work
-from lading.pools.types import PoolSettings
+from lading.kernel.pacing import Pacing
+from lading.loop.feature import Component, Context, Feature, Kind, Tasks
+from lading.pools import controller as pools
 
 CONTROLLER = "pools"
 
 
 @asynccontextmanager
-async def _open(context: Context) -> AsyncIterator[Work]:
-    from lading.pools import controller as pools
-
-    settings = context.setting(PoolSettings) or PoolSettings()
+async def _open(context: Context) -> AsyncIterator[Tasks]:
+    pacing = context.setting(Pacing) or Pacing()
     informer = context.informers.of(MACHINE_CONFIG_POOLS)
     reconciler = pools.PoolStatusReconciler(
         pools=informer,
@@ -27,12 +26,12 @@ async def _open(context: Context) -> AsyncIterator[Work]:
         kube=context.kube,
         clock=context.clock,
         recorder=context.recorder,
-        settings=settings,
+        pacing=pacing,
     )
     controller = context.controller(name=CONTROLLER, reconcile=reconciler.reconcile)
-    pools.watch(controller, informer, context.pools, settings)
+    pools.watch(controller, informer, context.pools, pacing.debounce_seconds)
     writer = pools.PoolStatusWriter(controller=controller, contributions=context.pools)
-    yield Work(controllers=(writer,))
+    yield Tasks(controllers=(writer,))
 
 
 FEATURE = Feature(
@@ -41,7 +40,7 @@ FEATURE = Feature(
     summary="Writes the status of MachineConfigPools from what the other features report.",
     owns=(MACHINE_CONFIG_POOL,),
     controller=(
-        Part(
+        Component(
             open=_open,
             reads=(Kind(resource=MACHINE_CONFIG_POOLS),),
             rights=(

@@ -1,4 +1,4 @@
-"""The status of a pool, combined from the facts of all features, and when it is written."""
+"""The status of a pool, combined from the facts of all features."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -9,10 +9,16 @@ from lading.api.machineconfiguration.machine_config_pool import (
 )
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
-from lading.kernel.planning import Plan
+from lading.kernel.planning import Plan, RecordEvent
 from lading.kernel.values import replace
-from lading.pools.reasons import PoolConditionType, PoolEventReason, PoolReason
-from lading.pools.types import FIELD_MANAGER, ObservedPool, RecordPoolEvent, WritePoolStatus
+from lading.pools.types import (
+    FIELD_MANAGER,
+    ObservedPool,
+    PoolConditionType,
+    PoolEventReason,
+    PoolReason,
+    WritePoolStatus,
+)
 from lading.ports.pools import PoolFacts
 
 NO_ERRORS = "No errors"
@@ -20,7 +26,7 @@ MESSAGE_CHARACTERS_MAX = 1024
 
 
 def plan(observed: ObservedPool, now: datetime) -> Plan:
-    """The pools of another operator are not written: their list of conditions is atomic."""
+    """Pools of another operator are left alone: their list of conditions is atomic."""
     pool = observed.pool
     if pool.is_configured_by_another_operator:
         return Plan()
@@ -28,8 +34,11 @@ def plan(observed: ObservedPool, now: datetime) -> Plan:
     if status == pool.status:
         return Plan()
     nodes = sum(one.machine_count for one in status.pool_synchronizers_status)
-    due = observed.settings.status_pacing.for_nodes(nodes).due_at(
-        observed.status_writes, state_changed=_state(status) != _state(pool.status), now=now
+    due = observed.pacing.due_at(
+        observed.status_writes,
+        nodes=nodes,
+        state_changed=_state(status) != _state(pool.status),
+        now=now,
     )
     if due > now:
         return Plan(recheck_at=due)
@@ -39,12 +48,12 @@ def plan(observed: ObservedPool, now: datetime) -> Plan:
         conditions=frozenset(one.type for one in _combined(observed.facts)),
         because="the facts of a feature changed",
     )
-    events = _events(pool.metadata.name, pool.status.conditions, status.conditions)
+    events = _events(pool.status.conditions, status.conditions)
     return Plan(actions=(write, *events))
 
 
 def pool_status(observed: ObservedPool, now: datetime) -> MachineConfigPoolStatus:
-    """What no feature reports any more is dropped; what others report stays theirs."""
+    """Conditions that no feature reports are dropped. Conditions of others stay."""
     last = observed.pool.status
     new = _combined(observed.facts)
     dropped = observed.pool.metadata.applied_condition_types(FIELD_MANAGER) - {
@@ -67,13 +76,13 @@ def pool_status(observed: ObservedPool, now: datetime) -> MachineConfigPoolStatu
 
 
 def _combined(facts: tuple[PoolFacts, ...]) -> tuple[Condition, ...]:
-    """Those of every feature, and Degraded; nothing where no feature reports on the pool."""
+    """The conditions of all features, and Degraded. Empty if no feature has facts."""
     own = tuple(one for fact in facts for one in fact.conditions)
     return (*own, _degraded(facts)) if facts else ()
 
 
 def _degraded(facts: tuple[PoolFacts, ...]) -> Condition:
-    """True when a feature has a reason; all reasons are in the message, the first is named."""
+    """True if a feature has a reason. The message has all of them, the reason is the first."""
     found = [fact.degraded for fact in facts if fact.degraded is not None]
     return Condition(
         type=PoolConditionType.DEGRADED,
@@ -86,7 +95,7 @@ def _degraded(facts: tuple[PoolFacts, ...]) -> Condition:
 def _with_applied_generation(
     new: PoolSynchronizerStatus, last: MachineConfigPoolStatus, generation: int
 ) -> PoolSynchronizerStatus:
-    """`observedGeneration` is the last generation that every machine of the pool has."""
+    """`observedGeneration` is the last generation that all machines of the pool have."""
     applied = next(
         (
             one.observed_generation
@@ -98,17 +107,14 @@ def _with_applied_generation(
     if new.updated_machine_count == new.machine_count:
         applied = generation
     elif applied > generation:
-        applied = 0  # of another pool of the same name
+        applied = 0  # of an earlier pool with the same name
     return replace(new, observed_generation=applied)
 
 
-def _events(
-    pool: str, before: tuple[Condition, ...], after: tuple[Condition, ...]
-) -> Iterable[RecordPoolEvent]:
+def _events(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> Iterable[RecordEvent]:
     for one in conditions.changed(before, after):
         is_true = one.status is Truth.TRUE
-        yield RecordPoolEvent(
-            pool=pool,
+        yield RecordEvent(
             reason=PoolEventReason.DEGRADED if is_true else PoolEventReason.RECOVERED,
             warning=is_true,
             because=f"{one.type}: {one.reason}: {one.message}"
@@ -118,10 +124,7 @@ def _events(
 
 
 def _state(status: MachineConfigPoolStatus) -> tuple[object, ...]:
-    """What is written at once when it changes; everything else is mere progress.
-
-    Whether all machines are updated is a state too: no one waits long for that.
-    """
+    """Changes of these are written at once; everything else is progress."""
     return (
         tuple((one.type, one.status.value, one.reason) for one in status.conditions),
         tuple(

@@ -1,6 +1,7 @@
-"""What the status of a pool is planned from, and the actions of that plan. Frozen data only."""
+"""The inputs and actions of the plan for the status of a pool. Frozen data only."""
 
 from collections.abc import Hashable
+from enum import StrEnum
 
 import msgspec
 
@@ -8,43 +9,43 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPool,
     MachineConfigPoolStatus,
 )
-from lading.kernel.pacing import FLEET_PACING, FleetPacing, Writes
-from lading.pools.reasons import PoolEventReason
+from lading.kernel.pacing import Pacing, Writes
 from lading.ports.pools import PoolFacts
 
 FIELD_MANAGER = "lading-pools"
 
 
-class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
-    facts_debounce_seconds: float = 0.5
-    """Many nodes report close together."""
-    status_pacing: FleetPacing = FLEET_PACING
+class PoolConditionType(StrEnum):
+    DEGRADED = "Degraded"
+    """A feature has a reason why the pool is degraded."""
+
+
+class PoolReason(StrEnum):
+    AS_EXPECTED = "AsExpected"
+    """No feature reports an error."""
+
+
+class PoolEventReason(StrEnum):
+    DEGRADED = "Degraded"
+    """A condition that reports errors became true."""
+    RECOVERED = "Recovered"
+    """A condition that reports errors became false again."""
 
 
 class ObservedPool(msgspec.Struct, frozen=True, kw_only=True):
     pool: MachineConfigPool
     generation: int
-    """That the facts are about; the pool may be newer, by a write of ours."""
+    """Of the pool that the facts are about. `pool` may be newer, by our own write."""
     facts: tuple[PoolFacts, ...] = ()
-    """Of every feature that has any about this pool."""
+    """Of every feature with facts about this pool."""
     status_writes: Writes = ()
-    settings: PoolSettings = PoolSettings()
+    pacing: Pacing = Pacing()
 
 
 class WritePoolStatus(msgspec.Struct, frozen=True, kw_only=True):
     pool: str
     status: MachineConfigPoolStatus
     conditions: frozenset[str]
-    """The types of those that are ours."""
-    because: str
-    lane: Hashable = "status"
-
-
-class RecordPoolEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """Follows the status: while that cannot be written, the same would be recorded each time."""
-
-    pool: str
-    reason: PoolEventReason
-    warning: bool
+    """The types of our conditions."""
     because: str
     lane: Hashable = "status"

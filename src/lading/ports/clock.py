@@ -1,4 +1,4 @@
-"""Time as a value that is handed in, so that the same code runs in real and in virtual time."""
+"""A clock that callers pass in, so that code also runs in virtual time."""
 
 from datetime import datetime
 from typing import Protocol

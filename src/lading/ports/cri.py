@@ -23,7 +23,7 @@ from typing import Protocol
 
 import msgspec
 
-from lading.ports.credential import Credential
+from lading.ports.registry import Credential
 
 
 class CriError(Exception):

@@ -1,6 +1,6 @@
-"""What Amazon EC2 knows about machine images, cut down to what tells their owner.
+"""Machine images of Amazon EC2 and their owners.
 
-Ec2Error      EC2 could not be asked, or refused to answer
+Ec2Error      EC2 did not answer, or refused
 """
 
 from typing import Protocol
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Ec2Error(Exception):
-    """One sentence for people; it holds no credential."""
+    """One sentence for people, without credentials."""
 
 
 class Ami(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,12 +23,12 @@ class Ami(msgspec.Struct, frozen=True, kw_only=True):
     architecture: str = ""
     """As EC2 names it: x86_64, arm64."""
     created_at: str = ""
-    """In a form in which a later time sorts after an earlier one."""
+    """As EC2 writes it. A later time sorts after an earlier one."""
 
 
 class Ec2(Protocol):
     async def image(self, region: str, ami: str) -> Ami | None:
-        """None where the region has no such image, or it is not visible to us."""
+        """None if the region has no such image that the account can see."""
 
     async def images_of_product(self, region: str, owner: str, product: str) -> tuple[Ami, ...]:
         """The images of an owner with a name that ends with the product."""

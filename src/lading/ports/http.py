@@ -1,7 +1,7 @@
-"""The seam between a client and a server that speak HTTP: one request in, one response out.
+"""One HTTP request in, one response out.
 
-An `Exchange` is implemented by aiohttp for a server far away and, in the same process, by the
-embedded server's own core. Clients cannot tell the difference.
+aiohttp implements `HttpTransport` for a remote server; the core of the embedded API server
+implements it in the same process.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -21,7 +21,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Header names in lower case."""
     body: bytes = b""
     answer_bytes_max: int = ANSWER_BYTES_MAX
-    """Less for an answer that is not the API server's own."""
+    """Smaller for an answer that the API server only passes on."""
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,5 +32,5 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     """Whole, or a stream (a watch) that its reader closes with `aclose`."""
 
 
-class Exchange(Protocol):
+class HttpTransport(Protocol):
     async def __call__(self, request: Request) -> Response: ...

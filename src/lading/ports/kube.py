@@ -15,6 +15,7 @@ KubeError                 the API server refused, or could not be reached
 """
 
 from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -54,7 +55,7 @@ class KubeError(Exception):
         self.causes = causes
         self.details = details
         self.continue_token = continue_token
-        """Of a list that expired: from where the rest can be listed, as it is by now."""
+        """After a list expired: the token to list the rest in its present state."""
 
 
 class Transient(KubeError):
@@ -117,7 +118,7 @@ class PatchType(StrEnum):
 
 
 class WatchEvent(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """One change. A bookmark is only a revision: its object is None."""
+    """One change. A bookmark has only a revision; its object is None."""
 
     type: EventType
     object: T
@@ -133,7 +134,7 @@ class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which objects of a resource: one namespace or all, and what they must carry."""
+    """Selects objects of a resource by namespace, labels and fields."""
 
     namespace: str = ""
     label_selector: str = ""
@@ -169,7 +170,7 @@ class Kube(Protocol):
         send_initial_events: bool = False,
         timeout_seconds: int,
     ) -> AsyncIterator[WatchEvent[T]]:
-        """Ends quietly when the server ends it; raises Gone when the revision was compacted."""
+        """Ends when the server ends it; raises Gone if the revision was compacted."""
 
     async def create(
         self,
@@ -214,4 +215,38 @@ class Kube(Protocol):
         propagation: str = "Background",
         grace_seconds: int | None = None,
     ) -> None:
-        """`grace_seconds` is for pods: how long they may take to end; None is what they say."""
+        """`grace_seconds` limits the termination of a pod; None keeps the pod's own limit."""
+
+
+Untyped = Resource[dict[str, Any]]
+
+
+class Cluster(Protocol):
+    """Raises the errors of `ports.kube`."""
+
+    async def identity(self) -> str:
+        """The UID of the namespace kube-system; the server's address if that cannot be read."""
+
+    async def server_time(self) -> datetime | None:
+        """The clock of the API server; None when it does not say."""
+
+    async def kinds(self) -> tuple[Untyped, ...]:
+        """One version of every kind. An API group that does not answer is an error."""
+
+    async def page(
+        self, resource: Untyped, *, limit: int, continue_token: str = ""
+    ) -> Page[dict[str, Any]]: ...
+
+    def watch(
+        self, resource: Untyped, *, resource_version: str, timeout_seconds: int
+    ) -> AsyncIterator[WatchEvent[dict[str, Any]]]: ...
+
+    async def check_watch(self, resource: Untyped, *, resource_version: str) -> None:
+        """Raises what a watch would raise at its start, such as Forbidden."""
+
+    async def get(self, resource: Untyped, name: str, *, namespace: str = "") -> dict[str, Any]: ...
+
+    async def replace_status(self, resource: Untyped, body: Mapping[str, Any]) -> None:
+        """Fails with Conflict when the object has another resourceVersion than the body."""
+
+    async def delete(self, resource: Untyped, name: str) -> None: ...

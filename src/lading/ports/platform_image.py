@@ -1,7 +1,7 @@
-"""Resolves an image for a platform through the `Registry` port: the one decision of both sides.
+"""Resolves an image for a platform through the `Registry` port.
 
-The walk goes from what a reference names, through indexes, to the manifest of one image. Where the
-index does not declare the platform, the image's own configuration decides. Fetches no layers.
+It follows indexes from the reference to the manifest of one image. If the index does not declare
+the platform, the image's configuration decides. It fetches no layers.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ LAYERS_MAX = 500  # what overlayfs takes
 
 
 class PlatformImage(msgspec.Struct, frozen=True, kw_only=True):
-    """The manifests that were walked, the last one being the image's."""
+    """The manifests on the way; the last one is the image's."""
 
     walked: tuple[Manifest, ...]
     """Without their content, unless it was asked for."""
@@ -30,7 +30,7 @@ class PlatformImage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def named_digest(self) -> Digest:
-        """What the registry's tag points at: the index where there is one."""
+        """The manifest that the tag points at: the index if there is one."""
         return self.walked[0].digest
 
     @property

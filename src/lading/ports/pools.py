@@ -1,4 +1,4 @@
-"""What a feature tells the one writer of a pool's status, and how it is asked for it."""
+"""The facts of features about a pool, for the one writer of its status."""
 
 from typing import Protocol
 
@@ -9,12 +9,12 @@ from lading.kernel.conditions import Condition
 
 
 class PoolFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What one feature knows about a pool. The one writer of its status combines them all."""
+    """The facts of one feature about a pool. The writer of its status combines them."""
 
     synchronizers: tuple[PoolSynchronizerStatus, ...] = ()
     """Without `observed_generation`, which the writer knows."""
     conditions: tuple[Condition, ...] = ()
-    """Of the feature's own types. Each reports an error while it is True."""
+    """Conditions of the feature's own types. Each reports an error while it is True."""
     degraded: Condition | None = None
     """Why the pool is Degraded; None when the feature has no reason."""
 
@@ -24,4 +24,4 @@ class PoolContributor(Protocol):
         """Returns when the facts agree with the caches."""
 
     def pool_facts(self, pool: str) -> PoolFacts | None:
-        """The facts as they are now; None when the feature reports nothing about this pool."""
+        """The current facts; None if the feature reports nothing about this pool."""

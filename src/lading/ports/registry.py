@@ -26,11 +26,11 @@ import msgspec
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
-from lading.ports.credential import Credential as Credential
+from lading.kernel.values import Redacted
 
 
 class RegistryError(Exception):
-    """What happened and to which object; `status` is the HTTP code, 0 when there was none."""
+    """`status` is the HTTP code, 0 if there was no answer."""
 
     def __init__(self, message: str, *, status: int = 0) -> None:
         super().__init__(message)
@@ -112,14 +112,35 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes
 
 
+class Credential(Redacted, frozen=True, kw_only=True):
+    """How to authenticate to one registry; secrets never appear in its text."""
+
+    shown = ("username", "server_address")
+
+    username: str = ""
+    password: str = ""
+    identity_token: str = ""
+    """An OAuth2 refresh token that is exchanged for access tokens."""
+    registry_token: str = ""
+    """A bearer token that is sent as it is."""
+    server_address: str = ""
+    """The one server that may see it, as `https://registry.example.com`; empty for no limit."""
+    only_to: tuple[str, ...] | None = None
+    """Set for the token of a cluster: the hosts of its own registry, which alone may get it.
+
+    They get it over verified TLS, and a token realm only at the same address. None for a login,
+    which is made for a registry and for the token realm that the registry names.
+    """
+
+
 class Registry(Protocol):
-    """References name their registry; one without is refused, never guessed."""
+    """Refuses references without a registry."""
 
     async def manifest(self, reference: Reference) -> Manifest:
         """The manifest or index, its digest verified; by digest when the reference has one."""
 
     async def head(self, reference: Reference) -> Descriptor | None:
-        """What the tag or digest names now, or None when there is no such thing."""
+        """The manifest that the tag or digest names now; None if there is none."""
 
     def blob(
         self, repository: Reference, descriptor: Descriptor, *, offset: int = 0
@@ -140,4 +161,4 @@ class Registry(Protocol):
     async def push_manifest(self, reference: Reference, manifest: Manifest) -> Descriptor: ...
 
     def with_credential(self, credential: Credential) -> "Registry":
-        """The same registries, asked with this credential instead of the configured ones."""
+        """The same client with this credential instead of the configured ones."""

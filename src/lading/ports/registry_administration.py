@@ -1,7 +1,7 @@
 """A registry as the pruner sees it: complete lists, manifests of any form, deletion.
 
-Every request goes to the registry itself, never to a mirror: what a mirror has or lacks says
-nothing about it. The errors are those of `ports.registry`.
+Every request goes to the registry itself, never to a mirror. It raises the errors of
+`ports.registry`.
 """
 
 from datetime import datetime
@@ -24,7 +24,7 @@ class RegistryAdministration(Protocol):
         """Every tag; none for a repository that does not exist."""
 
     async def head(self, reference: Reference) -> Descriptor | None:
-        """What the tag or digest names now, or None when there is no such thing."""
+        """The manifest that the tag or digest names now; None if there is none."""
 
     async def manifest(self, reference: Reference) -> Manifest:
         """The exact bytes, whatever their form; only the digest is verified."""
@@ -39,7 +39,7 @@ class RegistryAdministration(Protocol):
         """A small blob, whole and verified."""
 
     async def has_blob(self, repository: Reference, digest: Digest) -> bool:
-        """Whether a client would be sent the blob; a registry may answer from its cache."""
+        """Whether the registry would send the blob; it may answer from its cache."""
 
     async def push_blob(self, repository: Reference, content: bytes) -> Descriptor: ...
 

@@ -93,7 +93,7 @@ def bad_paths(paths: Iterable[str]) -> dict[str, StorageError]:
 
 
 def shown(path: str) -> str:
-    """On one line: anyone who may write into a storage chooses names in it."""
+    """On one line, because every writer of the storage chooses names."""
     line = path.replace("\n", "\\n")
     return line if len(line) <= SHOWN_CHARACTERS_MAX else f"{line[:SHOWN_CHARACTERS_MAX]}…"
 
@@ -117,7 +117,7 @@ class StoredObject(msgspec.Struct, frozen=True, gc=False):
     version: str = ""
     """Of the content, for a conditional `put`; empty where the storage has none."""
     special: str = ""
-    """What it is in the place of a file, as `a symbolic link`; it has no content then."""
+    """What it is instead of a file, such as `a symbolic link`; it then has no content."""
 
 
 class OnlyNew(msgspec.Struct, frozen=True):
@@ -150,7 +150,7 @@ class Storage(Protocol):
         """Atomic on files; on object storage a copy and then a deletion."""
 
     async def delete(self, paths: Sequence[str]) -> Mapping[str, StorageError]:
-        """What could not be deleted, and why; what is not there counts as deleted."""
+        """The objects that could not be deleted, and why. A missing object counts as deleted."""
 
     async def remove_empty_folders(self, prefix: str, *, before: datetime) -> int:
-        """Those below `prefix` that are older; how many. Only files have folders."""
+        """Removes older empty folders below `prefix`; returns their number."""

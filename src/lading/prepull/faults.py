@@ -1,6 +1,6 @@
-"""What keeps a container from being ready, by the words of the kubelet and the runtime. Pure.
+"""Why a container is not ready, from the messages of the kubelet and the runtime. Pure.
 
-Any other reason is not a fault: the container is being created, or the pull continues.
+Any other reason is no fault: the container is being created, or the pull continues.
 """
 
 import re
@@ -27,7 +27,7 @@ _START_REASONS = {
     "ContainerCannotRun",
 }
 _CODE = r"(?<![\d:.])"
-"""Before a status code; a port is none."""
+"""Before a status code. A port is not a status code."""
 _WORDS: tuple[tuple[ImageReason, re.Pattern[str]], ...] = (
     (ImageReason.NO_SPACE, re.compile("no space left|disk quota exceeded")),
     (
@@ -42,7 +42,7 @@ _WORDS: tuple[tuple[ImageReason, re.Pattern[str]], ...] = (
     ),
     (ImageReason.NOT_FOUND, re.compile(rf"not found|manifest unknown|name unknown|{_CODE}404\b")),
 )
-"""In this order: a registry says `not found` of what it does not let one see."""
+"""In this order: a registry also answers `not found` for an image that is not public."""
 _HINTS = {
     ImageReason.UNAUTHORIZED: (
         " Check the Secret of --prepull-pull-secret in the controller's namespace."
@@ -51,7 +51,7 @@ _HINTS = {
 
 
 def of_pull(message: str) -> ImageReason:
-    """What cannot be blamed on the image or the node is the registry's."""
+    """If it is no fault of the image or the node, the registry is unavailable."""
     lower = message.lower()
     return next(
         (why for why, words in _WORDS if words.search(lower)),
@@ -75,7 +75,7 @@ def of_container(status: ContainerStatus) -> Fault | None:
 
 
 def with_missing_secrets(fault: Fault, names: Sequence[str]) -> Fault:
-    """With the Secrets that the kubelet did not find, where the registry refused the pull."""
+    """Adds the Secrets that the kubelet did not find, if the registry refused the pull."""
     if fault.why is not ImageReason.UNAUTHORIZED or not names:
         return fault
     listed = texts.bounded_text(", ".join(names), bytes_max=NAMES_BYTES_MAX)
@@ -90,7 +90,7 @@ def with_missing_secrets(fault: Fault, names: Sequence[str]) -> Fault:
 
 
 def with_own_image(fault: Fault, pod: Pod, container: str) -> Fault:
-    """Says so where the fault is not one of the held image, but of Lading's own."""
+    """Says so if the fault is one of Lading's own image."""
     own = next((one.image for one in pod.spec.containers if one.name == container), "")
     url = holder.held(pod).get(container, own)
     if own == url or own not in fault.message or url in fault.message:
@@ -100,13 +100,13 @@ def with_own_image(fault: Fault, pod: Pod, container: str) -> Fault:
 
 
 def names_no_cause(status: ContainerStatus) -> bool:
-    """Older kubelets report the cause only between two back-offs."""
+    """Older kubelets name the cause only between two back-offs."""
     waiting = status.state.waiting
     return waiting is not None and waiting.reason == BACK_OFF and ": " not in waiting.message
 
 
 def of_pod(pod: Pod) -> Fault | None:
-    """What concerns every container of the pod."""
+    """A fault of all containers of the pod."""
     if pod.status.phase == "Failed":
         why = (
             ImageReason.UNSCHEDULABLE

@@ -1,32 +1,30 @@
-"""Pre-pulling as a feature: its gate, its kinds, its rights, and what it runs."""
+"""Pre-pulling as a feature: its gate, its kinds, its rights and its controllers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from lading.api import longhorn
-from lading.api.apps import DAEMON_SETS
-from lading.api.core import NODES, PODS, SECRETS
-from lading.api.events import EVENTS
+from lading.api.core import DAEMON_SETS, EVENTS, NODES, PODS, SECRETS
 from lading.api.longhorn import IMAGE, IMAGES, SETTING, SETTINGS
 from lading.api.rbac import NAMESPACE, Right
-from lading.loop.feature import AgentContext, Context, Feature, Kind, Part, Work
+from lading.loop.feature import AgentContext, Component, Context, Feature, Kind, Tasks
+from lading.loop.own_facts import WriteLog
 from lading.pinned_images.node.types import PinSettings
-from lading.prepull.gate import PRE_PULL
-from lading.prepull.types import HOLD_KEY_NAME, PrePullSettings
+from lading.prepull import controller
+from lading.prepull.fleet import HolderFleet
+from lading.prepull.image_lists import NodeImageLists
+from lading.prepull.metrics import PrePullMetrics
+from lading.prepull.node import controller as node
+from lading.prepull.observe import PrePullCaches, PrePullFacts
+from lading.prepull.types import HOLD_KEY_NAME, PRE_PULL, PrePullSettings
 
 _OWN = (NAMESPACE,)
 
 
 @asynccontextmanager
-async def _open_controller(context: Context) -> AsyncIterator[Work]:
-    from lading.prepull import controller as prepull
-    from lading.prepull.fleet import HolderFleet
-    from lading.prepull.image_controller import ImageReconciler
-    from lading.prepull.image_lists import NodeImageLists
-    from lading.prepull.metrics import PrePullMetrics
-
+async def _open_controller(context: Context) -> AsyncIterator[Tasks]:
     settings = context.setting(PrePullSettings) or PrePullSettings()
-    caches = prepull.PrePullCaches.of(context.informers, context.namespace)
+    caches = PrePullCaches.of(context.informers, context.namespace)
     image_lists = NodeImageLists(
         kube=context.kube,
         clock=context.clock,
@@ -37,14 +35,13 @@ async def _open_controller(context: Context) -> AsyncIterator[Work]:
     fleet = HolderFleet(
         node_cache=caches.nodes,
         pod_cache=caches.pods,
+        daemon_set_cache=caches.daemon_sets,
         image_lists=image_lists,
         settings=settings,
         clock=context.clock,
     )
-    metrics = PrePullMetrics(
-        context.metrics.registry, images=caches.images, roll_out=fleet.roll_out
-    )
-    daemon_set = prepull.HolderReconciler(
+    writes = WriteLog(context.clock, changed=lambda: status.wake(*caches.images.known_keys()))
+    facts = PrePullFacts(
         kube=context.kube,
         clock=context.clock,
         caches=caches,
@@ -53,34 +50,41 @@ async def _open_controller(context: Context) -> AsyncIterator[Work]:
         settings=settings,
         namespace=context.namespace,
         gate_is_on=context.gates[PRE_PULL],
-        recorder=context.recorder,
-        metrics=metrics,
-        facts_changed=lambda: status.wake(*caches.images.known_keys()),
+        writes=writes,
     )
-    images = ImageReconciler(
-        caches=caches,
+    daemon_set = controller.HolderReconciler(
+        kube=context.kube,
+        clock=context.clock,
+        facts=facts,
+        writes=writes,
         fleet=fleet,
-        daemon_set=daemon_set,
+        image_lists=image_lists,
+        settings=settings,
+        recorder=context.recorder,
+        metrics=PrePullMetrics(context.metrics.registry, caches.images, fleet.roll_out),
+    )
+    images = controller.ImageReconciler(
+        caches=caches,
+        facts=facts,
+        fleet=fleet,
         kube=context.kube,
         clock=context.clock,
         recorder=context.recorder,
-        periods=settings.periods,
+        settings=settings,
     )
-    status = context.controller(name=prepull.STATUS, reconcile=images.reconcile)
+    status = context.controller(name=controller.STATUS, reconcile=images.reconcile)
     controllers = {
-        prepull.STATUS: status,
-        prepull.DAEMON_SET: context.controller(
-            name=prepull.DAEMON_SET, reconcile=daemon_set.reconcile, workers=1
+        controller.STATUS: status,
+        controller.DAEMON_SET: context.controller(
+            name=controller.DAEMON_SET, reconcile=daemon_set.reconcile, workers=1
         ),
     }
-    prepull.watch(controllers, caches, fleet, settings.periods)
-    yield Work(controllers=(fleet, image_lists, *controllers.values()))
+    controller.watch(controllers, caches, fleet, settings.periods)
+    yield Tasks(controllers=(fleet, image_lists, *controllers.values()))
 
 
 @asynccontextmanager
-async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
-    from lading.prepull.node import controller as node
-
+async def _open_node(context: AgentContext) -> AsyncIterator[Tasks]:
     settings = context.setting(PinSettings) or PinSettings()
     periods = (context.setting(PrePullSettings) or PrePullSettings()).periods
     pods = node.pods_of(context.informers, context.namespace, context.node_name)
@@ -91,9 +95,9 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
         clock=context.clock,
         resync_period=settings.resync_period,
     )
-    controller = context.controller(name="prepull-node", reconcile=reconciler.reconcile, workers=1)
-    node.watch(controller, pods, periods)
-    yield Work(controllers=(controller,))
+    compare = context.controller(name="prepull-node", reconcile=reconciler.reconcile, workers=1)
+    node.watch(compare, pods, periods)
+    yield Tasks(controllers=(compare,))
 
 
 def _right(
@@ -114,7 +118,7 @@ FEATURE = Feature(
     summary="Holds the images of Image objects on every worker node, with one DaemonSet.",
     owns=(IMAGE, SETTING),
     controller=(
-        Part(
+        Component(
             open=_open_controller,
             reads=(
                 Kind(resource=IMAGES, namespaces=_OWN),
@@ -159,7 +163,7 @@ FEATURE = Feature(
         ),
     ),
     agent=(
-        Part(
+        Component(
             open=_open_node,
             reads=(Kind(resource=PODS, namespaces=_OWN),),
             rights=(

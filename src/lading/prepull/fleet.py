@@ -1,23 +1,23 @@
-"""The worker nodes and what they hold, from the caches, at the cost of what changed.
+"""The worker nodes and the images that they hold, kept up to date from the caches.
 
-A change in a cache only marks its node. Marked nodes are looked at in slices, between which the
-event loop gets its turn; many changes of a node close together cost one look.
+A change in a cache only marks its node. Marked nodes are counted in slices, so that other tasks
+get their turn. Many changes of a node close together are counted once.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from lading.api.core import Node, Pod
-from lading.kernel import planning
+from lading.api.core import DaemonSet, Node, Pod
 from lading.kernel.objects import Key
+from lading.kernel.planning import earliest
 from lading.kernel.values import replace
 from lading.loop.informer import Informer
 from lading.ports.clock import Clock
-from lading.prepull import nodes
+from lading.prepull import holder, nodes
 from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.nodes import ExpectedDaemonSet
-from lading.prepull.types import ImageReason, NodeRecord, PrePullSettings, RollOut
+from lading.prepull.types import ImageReason, NodeRecord, PodDeletions, PrePullSettings, RollOut
 
 NODES_PER_SLICE = 100  # about 10 ms on a slow core, with 20 containers on each
 
@@ -28,6 +28,7 @@ class HolderFleet:
         *,
         node_cache: Informer[Node],
         pod_cache: Informer[Pod],
+        daemon_set_cache: Informer[DaemonSet],
         image_lists: NodeImageLists,
         settings: PrePullSettings,
         clock: Clock,
@@ -39,6 +40,9 @@ class HolderFleet:
         self._clock = clock
         self._expected = ExpectedDaemonSet()
         self._records: dict[str, NodeRecord] = {}
+        self._roll_out: RollOut | None = None
+        self._deletions: dict[str, PodDeletions] = {}
+        self._without_obstacle_since: datetime | None = None
         self._marked: set[str] = set()
         self._is_wanted = asyncio.Event()
         self._looking = asyncio.Lock()
@@ -46,6 +50,7 @@ class HolderFleet:
         self._by_node = pod_cache.index(lambda pod: (nodes.node_of(pod),))
         node_cache.add_handler(self._node_changed)
         pod_cache.add_handler(self._pod_changed)
+        daemon_set_cache.add_handler(self._daemon_set_changed)
         image_lists.listen(self._mark)
 
     @property
@@ -57,20 +62,19 @@ class HolderFleet:
         """Called when a record changed."""
         self._listeners.append(listener)
 
-    def expect(self, expected: ExpectedDaemonSet) -> None:
-        """The DaemonSet as it is now; another template concerns every node."""
-        expected = replace(expected, released=self._expected.released)
-        if expected == self._expected:
-            return
-        if expected.uid != self._expected.uid:
-            self._records.clear()
-        self._expected = expected
-        self._mark(*(key.name for key in self._nodes.known_keys()))
-
-    def release(self, uid: str, node: str) -> None:
-        """A pod lost its gate; the cache will show it later, and its node pulls from now on."""
+    def gate_removed(self, uid: str, node: str) -> None:
+        """The node pulls from now on, also before the cache shows the pod without its gate."""
         self._expected = replace(self._expected, released=self._expected.released | {uid})
         self._mark(node)
+
+    def pod_deleted(self, node: str) -> None:
+        """Counts the deletion: the next one of this node waits longer."""
+        now, before = self._clock.now(), self._deletions.get(node)
+        memory = self._settings.periods.deletion_memory
+        is_recent = before is not None and now - before.last_at < memory
+        count = before.count + 1 if before is not None and is_recent else 1
+        self._deletions[node] = PodDeletions(count=count, last_at=now)
+        self._roll_out = None
 
     async def run(self) -> None:
         """Looks at what changes, until cancelled."""
@@ -86,8 +90,23 @@ class HolderFleet:
                 self._look_at_slice()
                 if self._marked:
                     await asyncio.sleep(0)
+        self._notice_obstacles()
+
+    def _notice_obstacles(self) -> None:
+        since = self._without_obstacle_since
+        if self.roll_out().obstacles:
+            since = None
+        elif since is None:
+            since = self._clock.now()
+        if since != self._without_obstacle_since:
+            self._without_obstacle_since, self._roll_out = since, None
 
     def roll_out(self) -> RollOut:
+        if self._roll_out is None:
+            self._roll_out = self._counted()
+        return self._roll_out
+
+    def _counted(self) -> RollOut:
         ready = [one for one in self._records.values() if one.is_ready]
         gated = (one.gated for one in ready if one.gated is not None)
         return RollOut(
@@ -95,38 +114,16 @@ class HolderFleet:
             pulling_count=sum(one.is_pulling for one in ready),
             gated=tuple(sorted(gated, key=lambda one: one.node)),
             lost=tuple(one.lost for one in ready if one.lost is not None),
+            deletions=dict(self._deletions),
             obstacles={name: one.obstacle for name, one in self._records.items() if one.obstacle},
-        )
-
-    def agents_missed_since(self) -> datetime | None:
-        """Since when a Ready node has a pod that no agent has compared; the first of them."""
-        return planning.earliest(
-            *(one.without_agent_since for one in self._records.values() if one.is_ready)
-        )
-
-    def is_unauthorized(self) -> bool:
-        """Whether a registry refuses the credentials of a Ready node."""
-        return any(
-            fault.why is ImageReason.UNAUTHORIZED
-            for one in self._records.values()
-            if one.is_ready
-            for fault in one.faults.values()
-        )
-
-    def lacks_pods(self) -> bool:
-        """Whether a Ready node has no pod of the present template."""
-        return any(
-            one.is_ready and one.without_pod_since is not None for one in self._records.values()
-        )
-
-    def without_pod(self) -> bool:
-        """Whether a Ready node has lacked such a pod for too long."""
-        now = self._clock.now()
-        return any(
-            one.is_ready
-            and one.without_pod_since is not None
-            and now - one.without_pod_since >= self._settings.periods.pod_creation_grace
-            for one in self._records.values()
+            without_obstacle_since=self._without_obstacle_since,
+            agents_missed_since=earliest(*(one.without_agent_since for one in ready)),
+            without_pod_since=earliest(*(one.without_pod_since for one in ready)),
+            is_unauthorized=any(
+                fault.why is ImageReason.UNAUTHORIZED
+                for one in ready
+                for fault in one.faults.values()
+            ),
         )
 
     def _look_at_slice(self) -> None:
@@ -134,6 +131,7 @@ class HolderFleet:
         for _ in range(min(NODES_PER_SLICE, len(self._marked))):
             changed |= self._look_at(self._marked.pop())
         if changed:
+            self._roll_out = None
             for listener in self._listeners:
                 listener()
 
@@ -157,6 +155,24 @@ class HolderFleet:
         else:
             self._records[name] = found
         return True
+
+    def _daemon_set_changed(self, old: DaemonSet | None, new: DaemonSet | None) -> None:
+        """Another template concerns every node."""
+        expected = ExpectedDaemonSet(released=self._expected.released)
+        if new is not None and holder.is_ours(new):
+            expected = replace(
+                expected,
+                uid=new.metadata.uid,
+                template=new.metadata.annotations.get(holder.TEMPLATE_ANNOTATION, ""),
+                containers=holder.containers(new),
+            )
+        if expected == self._expected:
+            return
+        if expected.uid != self._expected.uid:
+            self._records.clear()
+            self._roll_out = None
+        self._expected = expected
+        self._mark(*(key.name for key in self._nodes.known_keys()))
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
         one = new or old

@@ -1,22 +1,22 @@
-"""The DaemonSet that holds the images: one container for each, which does nothing but wait. Pure.
+"""The DaemonSet that holds the images: one container for each, which only waits. Pure.
 
-The kubelet removes no image that a container uses, or mounts as a volume. The program that waits
-is Lading's own. Image volumes execute nothing else. Where nodes cannot mount them, a container of
-each image runs the program, which an init container copies into an empty folder. The name of that
-folder comes from a key: an image that knew it could put its own program there.
+The kubelet removes no image that a container uses or mounts as a volume. The program that waits is
+Lading's own. With image volumes nothing of the held image runs. If a node cannot mount them, a
+container of each image runs the program, which an init container copies into an empty folder. The
+name of that folder comes from a key: an image that knew the name could bring its own program.
 """
 
+import base64
+import binascii
 import hashlib
 import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lading.api.apps import DAEMON_SETS
-from lading.api.core import Pod
+from lading.api.core import DAEMON_SETS, DaemonSet, Pod, Secret
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.api.longhorn import IMAGES, Image
-from lading.prepull.hold_key import HoldKey
 from lading.prepull.holding import HoldingWay
 from lading.prepull.types import (
     HOLD_FOLDER_PREFIX,
@@ -26,6 +26,7 @@ from lading.prepull.types import (
     HOLDER_LABELS,
     HOLDER_NAME,
     IMAGE_FOLDER,
+    HoldKey,
     PrePullSettings,
     Toleration,
 )
@@ -50,33 +51,62 @@ _CONTAINER_SECURITY = {
     "capabilities": {"drop": ["ALL"]},
 }
 
+KEY_FIELD = "key"
+KEY_BYTES = 32
+
 Document = dict[str, Any]
 
 
+class BadHoldKey(Exception):
+    """The Secret has no key. Lading did not write it."""
+
+
 def container_name(url: str) -> str:
-    """The same for a URL in every template, so that a container is found by it."""
+    """The same for a URL in every template."""
     return CONTAINER_PREFIX + hashlib.sha256(url.encode()).hexdigest()[:_HASH_CHARACTERS]
 
 
 def held(pod: Pod) -> dict[str, str]:
-    """By container, the URL of the image that the pod really holds.
+    """The URLs of the images that the pod really holds, by container.
 
-    An API server that does not know image volumes drops them. The name of a container is the hash
-    of its URL, so one that has lost its volume is not taken for a holder.
+    An API server without image volumes drops them. The name of a container is the hash of its URL,
+    which shows that a container has lost its volume.
     """
     volumes = {one.name: one.image.reference for one in pod.spec.volumes if one.image}
     urls = {one.name: volumes.get(one.name, one.image) for one in pod.spec.containers}
     return {name: url for name, url in urls.items() if container_name(url) == name}
 
 
+def is_ours(found: DaemonSet | None) -> bool:
+    return found is not None and found.metadata.labels.get(OWNER_LABEL) == OWNER
+
+
+def containers(found: DaemonSet) -> tuple[str, ...]:
+    """The names of the containers that hold images."""
+    names = (one["name"] for one in _pod_of(found.spec).get("containers") or ())
+    return tuple(name for name in names if name.startswith(CONTAINER_PREFIX))
+
+
+def key_of(secret: Secret) -> HoldKey:
+    try:
+        value = base64.b64decode(secret.data.get(KEY_FIELD, ""), validate=True)
+    except binascii.Error:
+        value = b""
+    if len(value) < KEY_BYTES:
+        raise BadHoldKey(
+            f"data.{KEY_FIELD}: expected {KEY_BYTES} bytes. Delete the Secret; the controller"
+            " creates it again."
+        )
+    return HoldKey(value)
+
+
 def way_of(spec: Mapping[str, Any]) -> HoldingWay | None:
-    """Of a DaemonSet; None where neither this version nor a later one wrote it."""
-    pod = (spec.get("template") or {}).get("spec") or {}
+    """None for the DaemonSet of a release before image volumes."""
     if keeps_image_volumes(spec):
         return HoldingWay.IMAGE_VOLUMES
     mounts = (
         mount.get("mountPath", "")
-        for one in pod.get("initContainers") or ()
+        for one in _pod_of(spec).get("initContainers") or ()
         for mount in one.get("volumeMounts") or ()
     )
     is_keyed = any(path.startswith(HOLD_FOLDER_PREFIX) for path in mounts)
@@ -84,8 +114,11 @@ def way_of(spec: Mapping[str, Any]) -> HoldingWay | None:
 
 
 def keeps_image_volumes(spec: Mapping[str, Any]) -> bool:
-    pod = (spec.get("template") or {}).get("spec") or {}
-    return any(one.get("image") for one in pod.get("volumes") or ())
+    return any(one.get("image") for one in _pod_of(spec).get("volumes") or ())
+
+
+def _pod_of(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    return (spec.get("template") or {}).get("spec") or {}
 
 
 def daemon_set(
@@ -178,7 +211,7 @@ def _pod(
 
 
 def _folder(key: HoldKey, pod: Document, urls: Sequence[str], hold_image: str) -> str:
-    """Always the same for a template of an installation."""
+    """The same for each template of an installation."""
     text = json.dumps([pod, list(urls), hold_image], sort_keys=True)
     digest = hmac.new(key.value, text.encode(), hashlib.sha256).hexdigest()
     return HOLD_FOLDER_PREFIX + digest[:_FOLDER_CHARACTERS]

@@ -1,7 +1,7 @@
-"""In which way images are held: as image volumes, or by containers of the images. Pure.
+"""How images are held: as image volumes, or by containers of the images. Pure.
 
-An image volume runs nothing of its image, so it is the way wherever it works. There is one
-DaemonSet for all nodes: one node that cannot mount image volumes decides for every node.
+With an image volume nothing of the image runs, so it is preferred. There is one DaemonSet for all
+nodes, so one node that cannot mount image volumes decides for every node.
 """
 
 import re
@@ -15,7 +15,7 @@ from lading.api.core import NodeSystemInfo
 from lading.kernel import conditions
 
 KUBELET_MIN = (1, 35)
-"""From here on the feature gate ImageVolume is on by default; 1.36 locks it."""
+"""The first release with the feature gate ImageVolume on by default; 1.36 locks it."""
 RUNTIME_MIN = {"containerd": (2, 1), "cri-o": (1, 31), "lading": (0, 0)}
 """The first releases that mount image volumes; `lading` is a node of `lading up`."""
 _SHOWN = {"containerd": "containerd", "cri-o": "CRI-O", "lading": "lading"}
@@ -40,7 +40,7 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def obstacle(info: NodeSystemInfo) -> str:
-    """Why a node cannot mount image volumes; empty when it can, or has reported nothing yet."""
+    """Why a node cannot mount image volumes; empty if it can or has not reported yet."""
     if not info.kubelet_version or not info.container_runtime_version:
         return ""
     if _numbers(info.kubelet_version) < KUBELET_MIN:
@@ -56,7 +56,7 @@ def obstacle(info: NodeSystemInfo) -> str:
 
 
 def _numbers(version: str) -> tuple[int, int]:
-    """What cannot be read is older than everything."""
+    """A version that cannot be read counts as old."""
     found = _NUMBERS.match(version)
     return (int(found["major"]), int(found["minor"])) if found else (-1, -1)
 
@@ -70,10 +70,10 @@ def decide(
     now: datetime,
     settle: timedelta,
 ) -> Holding:
-    """`found` is the way of the DaemonSet that exists, `refusal` the word of the API server.
+    """`found` is the way of the existing DaemonSet, `refusal` the error of the API server.
 
-    The way to containers is taken at once, because the old node cannot hold anything otherwise.
-    The way back waits until no old node has been seen for a while.
+    The change to containers happens at once, because the old node holds nothing until then. The
+    change back waits until no old node has been seen for a while.
     """
     if refusal:
         return _by_containers(refusal)

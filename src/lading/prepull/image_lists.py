@@ -1,7 +1,7 @@
 """The images that kubelets list in `node.status.images`, for nodes without an agent.
 
-The lists are large: they are watched only when there is a node without an agent, and only numbers
-are kept of them.
+The lists are large, so they are watched only while a node has no agent, and only hashes of the
+names are kept.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from lading.prepull.presence import ImageList
 
 
 class NodeImageLists:
-    """Filled by a watch of its own, which starts when the lists are first needed."""
+    """Filled by its own watch, which starts when the lists are first needed."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class NodeImageLists:
         self._notify(key.name)
 
     def complete(self) -> None:
-        """Each list counts for itself."""
+        """Nothing waits for the whole list."""
 
     def _notify(self, name: str) -> None:
         for listener in self._listeners:

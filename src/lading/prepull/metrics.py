@@ -1,7 +1,4 @@
-"""How far the held images are, in numbers that a monitoring system can add up.
-
-Names and labels are visible to users: a change here is a change of the documentation.
-"""
+"""Metrics of held images. Names and labels are visible to users."""
 
 from collections.abc import Callable, Iterable
 
@@ -14,12 +11,11 @@ from lading.prepull.types import RollOut
 
 
 class PrePullMetrics(Collector):
-    """Counts are read when they are asked for, so that counting pays nothing."""
+    """The gauges are computed at each scrape."""
 
     def __init__(
         self,
         registry: CollectorRegistry,
-        *,
         images: Iterable[Image],
         roll_out: Callable[[], RollOut],
     ) -> None:

@@ -1,14 +1,14 @@
-"""What one worker node holds and what goes wrong there, from its Node and its pods. Pure."""
+"""The images that one worker node holds and its faults, from its Node and its pods. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
 
-from lading.api.core import Node, Pod
+from lading.api.core import Node, Pod, Taint
 from lading.kernel import node_affinity
 from lading.kernel.conditions import Truth
-from lading.prepull import eligibility, faults, holder, holding, presence
+from lading.prepull import faults, holder, holding, presence
 from lading.prepull.presence import ImageList
 from lading.prepull.types import (
     IMAGES_PRESENT,
@@ -18,10 +18,23 @@ from lading.prepull.types import (
     LostImages,
     NodeRecord,
     PrePullSettings,
+    Toleration,
 )
 
 MISSING_PREFIX = "missing: "
 """Begins the message of condition ImagesPresent; the names of the containers follow."""
+
+
+_EFFECTS = {"NoSchedule", "NoExecute"}
+_TOLERATED = {
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/pid-pressure",
+    "node.kubernetes.io/unschedulable",
+}
+"""Taints that the pods of every DaemonSet tolerate."""
 
 
 class ExpectedDaemonSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,17 +43,35 @@ class ExpectedDaemonSet(msgspec.Struct, frozen=True, kw_only=True):
     uid: str = ""
     template: str = ""
     containers: tuple[str, ...] = ()
-    creation_failure: Fault | None = None
-    """Why its pods cannot be created, when the API server says so."""
-    missing_secrets: tuple[str, ...] = ()
-    """Pull secrets that kubelets did not find."""
     released: frozenset[str] = frozenset()
     """Pods, by uid, that lost their gate although the cache may not show it yet."""
 
 
 def node_of(pod: Pod) -> str:
-    """Also before it is scheduled."""
+    """The affinity names the node before the pod is scheduled."""
     return pod.spec.node_name or node_affinity.target(pod.spec.affinity)
+
+
+def is_eligible(node: Node, settings: PrePullSettings) -> bool:
+    """Whether the DaemonSet controller runs a pod there, also if the node is cordoned."""
+    labels = node.metadata.labels
+    return (
+        not node.metadata.deletion_timestamp
+        and all(labels.get(key) == value for key, value in settings.node_labels.items())
+        and node_affinity.fits(settings.affinity, node.metadata.name, labels)
+        and all(_is_tolerated(taint, settings.tolerations) for taint in node.spec.taints)
+    )
+
+
+def _is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    if taint.effect not in _EFFECTS or taint.key in _TOLERATED:
+        return True
+    return any(
+        one.key in ("", taint.key)
+        and one.value in ("", taint.value)
+        and one.effect in ("", taint.effect)
+        for one in tolerations
+    )
 
 
 def is_ready(node: Node) -> bool:
@@ -57,8 +88,8 @@ def record(
     now: datetime,
     listed: ImageList | None = None,
 ) -> NodeRecord | None:
-    """None where no pod of the DaemonSet may run."""
-    if not eligibility.is_eligible(node, settings):
+    """None if no pod of the DaemonSet may run there."""
+    if not is_eligible(node, settings):
         return None
     own = [one for one in pods if _belongs(one, expected)]
     alive = [one for one in own if not one.metadata.deletion_timestamp]
@@ -68,10 +99,6 @@ def record(
     held = frozenset(_held(alive, listed))
     without_pod_since = (previous and previous.without_pod_since) or now
     found = {} if is_gated else _faults(current, expected, held, previous, now)
-    if current is None:
-        found = _creation_faults(
-            expected, held, now - without_pod_since, settings.periods.pod_creation_grace
-        )
     node_is_ready = is_ready(node)
     return NodeRecord(
         is_ready=node_is_ready,
@@ -96,7 +123,7 @@ def _template(pod: Pod) -> str:
 
 
 def _newest(pods: Iterable[Pod]) -> Pod | None:
-    """One that has failed, as after an eviction, counts only where it has no successor yet."""
+    """A pod that failed, for example an evicted one, counts only until it has a successor."""
 
     def age(one: Pod) -> tuple[bool, str, str]:
         has_not_failed = one.status.phase != "Failed"
@@ -115,7 +142,7 @@ def _held(pods: Iterable[Pod], listed: ImageList | None) -> Iterator[str]:
 
 
 def missing_containers(pod: Pod, listed: ImageList | None) -> frozenset[str]:
-    """What the agent of the node found missing; without one, what the kubelet's list proves."""
+    """As the agent of the node reports it; without an agent, as the kubelet's list proves it."""
     for one in pod.status.conditions:
         if one.type == IMAGES_PRESENT:
             if one.status is Truth.TRUE:
@@ -180,8 +207,6 @@ def _faults(
             fault = faults.with_own_image(fault, current, status.name)
         if fault is not None and faults.names_no_cause(status):
             fault = before.get(status.name, fault)
-        elif fault is not None:
-            fault = faults.with_missing_secrets(fault, expected.missing_secrets)
         if fault is not None:
             found[status.name] = fault
     return {
@@ -194,16 +219,6 @@ def _faults(
 def _since(fault: Fault, before: Fault | None, now: datetime) -> Fault:
     since = before.since if before and before.why is fault.why else now
     return Fault(why=fault.why, message=fault.message, since=since)
-
-
-def _creation_faults(
-    expected: ExpectedDaemonSet, held: frozenset[str], without_pod: timedelta, grace: timedelta
-) -> Mapping[str, Fault]:
-    """Of the images that no older pod holds either."""
-    failure = expected.creation_failure
-    if failure is None or without_pod < grace:
-        return {}
-    return {name: failure for name in expected.containers if name not in held}
 
 
 def _is_gated(pod: Pod) -> bool:
@@ -225,7 +240,7 @@ def _is_pulling(
 
 
 def _gated(current: Pod, own: Sequence[Pod], previous: NodeRecord | None) -> GatedPod:
-    """A pod that was not ready is deleted before its successor runs, so that one cannot wait."""
+    """A pod that is not ready is deleted before its successor runs: that one must not wait."""
     others = [one for one in own if _template(one) != _template(current)]
     unready = previous.unready_template if previous else ""
     was_unready = unready not in ("", _template(current))
@@ -254,7 +269,7 @@ def _unready_template(alive: Sequence[Pod], previous: NodeRecord | None) -> str:
 
 
 def is_fault(fault: Fault, now: datetime, grace: timedelta) -> bool:
-    """A registry may be away for a while."""
+    """An unavailable registry is a fault only after the grace."""
     if fault.why is not ImageReason.REGISTRY_UNAVAILABLE or fault.since is None:
         return True
     return now - fault.since >= grace

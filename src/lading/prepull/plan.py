@@ -1,38 +1,49 @@
-"""What becomes of the Setting, the listed Images, the DaemonSet and its pods. Pure.
+"""Plans the Setting, the listed Images, the DaemonSet and its pods. Pure.
 
-The list's new Images are made before the DaemonSet changes, and its old ones are deleted after it:
-at no time is there a template that lacks both.
+The new Images of the list are created before the DaemonSet changes, and the old ones are deleted
+after it, so that each template has the old or the new image.
 """
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from lading.api.apps import DaemonSet
-from lading.api.definitions import OWNER, OWNER_LABEL
+from lading.api.core import DaemonSet
 from lading.kernel.objects import Key
-from lading.kernel.planning import Plan, earliest
+from lading.kernel.planning import LastWrite, Plan, earliest
 from lading.prepull import holder, holding, rules
-from lading.prepull.holding import Holding, HoldingWay
-from lading.prepull.rules import Cargo
-from lading.prepull.types import (
-    HOLD_KEY_NAME,
+from lading.prepull.actions import (
     Action,
     CreateDaemonSet,
-    CreateHoldKey,
     CreateImage,
     CreateSetting,
     DeleteDaemonSet,
     DeleteImage,
     DeletePod,
+    EnsureHoldKey,
+    RemoveGate,
+    ReplaceDaemonSet,
+    WatchImageLists,
+)
+from lading.prepull.holding import Holding, HoldingWay
+from lading.prepull.rules import Cargo
+from lading.prepull.types import (
+    CONTAINERS_WRITE,
+    HOLD_KEY_NAME,
+    SETTING_WRITE,
+    VOLUMES_WRITE,
     EnabledBy,
     Enablement,
     ImageReason,
     ObservedPrePull,
     PrePullProblem,
     PrePullSettings,
-    RemoveGate,
-    ReplaceDaemonSet,
+)
+
+_WITHOUT_SETTING = (EnabledBy.SETTING_MISSING, EnabledBy.SETTING_REFUSED)
+_DROPPED = (
+    "the API server drops image volumes. Turn on its feature gate ImageVolume, and restart the"
+    " controller."
 )
 
 
@@ -43,83 +54,159 @@ def plan(observed: ObservedPrePull, settings: PrePullSettings, now: datetime) ->
     waits_until = _quiet_at(observed, cargo, settings, now) if enabled.is_on else None
     repulls = tuple(_repulls(observed, settings, now)) if enabled.is_on else ()
     actions: list[Action] = [
-        *_setting(observed, settings, enabled),
+        *_setting(observed, settings, enabled, now),
         *_new_images(observed, settings),
     ]
     if waits_until is None:
         actions += _daemon_set(observed, settings, enabled, cargo, held)
-    if enabled.is_on and is_ours(observed.daemon_set):
+    if enabled.is_on and holder.is_ours(observed.daemon_set):
         actions += _gates(observed, settings)
     actions += (one for one, due_at in repulls if due_at <= now)
-    later = [due_at for _, due_at in repulls if due_at > now]
-    if any(isinstance(one, CreateHoldKey) for one in actions):
-        later.append(now)  # no cache shows the Secret
-    if enabled.is_on and held.recheck_at is not None:
-        later.append(held.recheck_at)
-    return Plan(actions=tuple(actions), recheck_at=earliest(waits_until, *later))
+    lists_at = _image_lists_at(observed, settings)
+    if lists_at is not None and lists_at <= now:
+        actions.append(WatchImageLists(because="a node has no agent"))
+    return Plan(
+        actions=tuple(actions),
+        recheck_at=earliest(
+            waits_until,
+            _setting_retry_at(observed, settings) if enabled.by in _WITHOUT_SETTING else None,
+            _key_retry_at(observed, settings, actions, now),
+            held.recheck_at if enabled.is_on else None,
+            lists_at,
+            *(due_at for _, due_at in repulls if due_at > now),
+        ),
+    )
 
 
 def holding_of(observed: ObservedPrePull, settings: PrePullSettings, now: datetime) -> Holding:
     found = observed.daemon_set
-    way = holder.way_of(found.spec) if found is not None and is_ours(found) else None
+    way = holder.way_of(found.spec) if found is not None and holder.is_ours(found) else None
     return holding.decide(
         way,
-        refusal=observed.volumes_refusal,
+        refusal=_volumes_refusal(observed),
         obstacles=observed.roll_out.obstacles,
-        without_obstacle_since=observed.without_obstacle_since,
+        without_obstacle_since=observed.roll_out.without_obstacle_since,
         now=now,
         settle=settings.periods.holding_settle,
     )
 
 
+def _volumes_refusal(observed: ObservedPrePull) -> str:
+    """Stays for the life of the process: after a refusal it writes no more image volumes."""
+    last = observed.writes.get(VOLUMES_WRITE)
+    if last is None:
+        return ""
+    if last.refusal:  # before Kubernetes 1.31
+        is_about_volumes = ".volumes[" in last.refusal
+        return f"the API server refuses image volumes: {last.refusal}" if is_about_volumes else ""
+    # An API server with the feature gate off drops them and reports nothing.
+    written = last.answer
+    is_dropped = isinstance(written, DaemonSet) and not holder.keeps_image_volumes(written.spec)
+    return _DROPPED if is_dropped else ""
+
+
 def enablement(observed: ObservedPrePull, settings: PrePullSettings) -> Enablement:
+    last = observed.writes.get(SETTING_WRITE)
     return rules.enablement(
         observed.setting,
         observed.images,
         gate_is_on=observed.gate_is_on,
         default=settings.default_value,
-        refusal=observed.setting_refusal,
+        refusal=last.refusal if last is not None else "",
     )
 
 
-def is_ours(found: DaemonSet | None) -> bool:
-    return found is not None and found.metadata.labels.get(OWNER_LABEL) == OWNER
-
-
-def daemon_set_problem(
-    found: DaemonSet | None, hold_image: str, refusal: str, key_refusal: str, namespace: str
+def problem(
+    observed: ObservedPrePull, settings: PrePullSettings, now: datetime
 ) -> PrePullProblem | None:
     """Why no Image can be held at all."""
-    if found is not None and not is_ours(found):
+    namespace, found = observed.namespace, observed.daemon_set
+    if found is not None and not holder.is_ours(found):
         message = (
             f"DaemonSet {namespace}/{holder.NAME} belongs to another owner and is not changed. "
             "Rename or delete it."
         )
         return PrePullProblem(why=ImageReason.FOREIGN_DAEMON_SET, message=message)
-    if not hold_image:
+    if not observed.hold_image:
         message = (
             "Lading's own image is unknown, because the controller does not run in a pod. Set "
             "--prepull-hold-image of the controller."
         )
         return PrePullProblem(why=ImageReason.HOLD_IMAGE_UNKNOWN, message=message)
-    if key_refusal:
-        message = f"Secret {namespace}/{HOLD_KEY_NAME}: {key_refusal}"
+    held = holding_of(observed, settings, now)
+    if held.way is HoldingWay.CONTAINERS and observed.key is None and observed.key_problem:
+        message = f"Secret {namespace}/{HOLD_KEY_NAME}: {observed.key_problem}"
         return PrePullProblem(why=ImageReason.HOLD_KEY_UNKNOWN, message=message)
-    if refusal:
+    if refusal := _refusal(observed, settings, held):
         message = f"The API server refuses DaemonSet {namespace}/{holder.NAME}: {refusal}"
         return PrePullProblem(why=ImageReason.DAEMON_SET_REFUSED, message=message)
     return None
 
 
+def _refusal(observed: ObservedPrePull, settings: PrePullSettings, held: Holding) -> str:
+    """Only of a body that is still wanted: the API server may accept another one."""
+    refused = [one for one in _daemon_set_writes(observed) if one.refusal]
+    if not refused:
+        return ""
+    enabled = enablement(observed, settings)
+    cargo = rules.cargo(observed.images, settings.images)
+    for write in _daemon_set(observed, settings, enabled, cargo, held):
+        if isinstance(write, CreateDaemonSet | ReplaceDaemonSet):
+            return next((one.refusal for one in refused if one.body == write.body), "")
+    return ""
+
+
+def write_name(body: Mapping[str, Any]) -> str:
+    return VOLUMES_WRITE if holder.keeps_image_volumes(body["spec"]) else CONTAINERS_WRITE
+
+
+def _answered(observed: ObservedPrePull) -> Mapping[str, Any] | None:
+    """The spec that the API server returned for the last write of this process."""
+    newest = max(_daemon_set_writes(observed), key=lambda one: one.at, default=None)
+    written = newest.answer if newest else None
+    return written.spec if isinstance(written, DaemonSet) else None
+
+
+def _daemon_set_writes(observed: ObservedPrePull) -> list[LastWrite]:
+    names = (VOLUMES_WRITE, CONTAINERS_WRITE)
+    return [observed.writes[name] for name in names if name in observed.writes]
+
+
 def _setting(
-    observed: ObservedPrePull, settings: PrePullSettings, enabled: Enablement
+    observed: ObservedPrePull, settings: PrePullSettings, enabled: Enablement, now: datetime
 ) -> Iterator[CreateSetting]:
-    if enabled.by is EnabledBy.SETTING_MISSING:
+    """A webhook that does not know the Setting refuses it, so it is tried again rarely."""
+    retry_at = _setting_retry_at(observed, settings)
+    if enabled.by in _WITHOUT_SETTING and (retry_at is None or retry_at <= now):
         yield CreateSetting(
             namespace=observed.namespace,
             value=str(settings.default_value).lower(),
             because="it does not exist",
         )
+
+
+def _setting_retry_at(observed: ObservedPrePull, settings: PrePullSettings) -> datetime | None:
+    last = observed.writes.get(SETTING_WRITE)
+    if last is None or not last.refusal:
+        return None
+    return last.at + settings.periods.setting_retry_interval
+
+
+def _key_retry_at(
+    observed: ObservedPrePull, settings: PrePullSettings, actions: list[Action], now: datetime
+) -> datetime | None:
+    """No cache shows the Secret."""
+    if not any(isinstance(one, EnsureHoldKey) for one in actions):
+        return None
+    return now + settings.periods.missing_pods_interval if observed.key_problem else now
+
+
+def _image_lists_at(observed: ObservedPrePull, settings: PrePullSettings) -> datetime | None:
+    """When the image lists of kubelets are needed, because an agent is missing."""
+    since = observed.roll_out.agents_missed_since
+    if since is None or observed.reads_image_lists:
+        return None
+    return since + settings.periods.agent_grace
 
 
 def _new_images(observed: ObservedPrePull, settings: PrePullSettings) -> Iterator[CreateImage]:
@@ -137,23 +224,17 @@ def _new_images(observed: ObservedPrePull, settings: PrePullSettings) -> Iterato
 def _quiet_at(
     observed: ObservedPrePull, cargo: Cargo, settings: PrePullSettings, now: datetime
 ) -> datetime | None:
-    """When the DaemonSet may follow the Images; None is now. Only a change of images waits."""
+    """When the DaemonSet may change; None means now. Only a change of images waits."""
     if tuple(_new_images(observed, settings)):
-        return now + settings.quiet  # they are made in this pass, and held with the next one
+        return now + settings.quiet  # this pass creates them, and the next one holds them
     if observed.changed_at is None or observed.changed_since is None:
         return None
-    if observed.daemon_set is not None and containers(observed.daemon_set) == _names(cargo):
+    if observed.daemon_set is not None and holder.containers(observed.daemon_set) == _names(cargo):
         return None
     quiet_at = min(
         observed.changed_at + settings.quiet, observed.changed_since + settings.quiet_max
     )
     return quiet_at if quiet_at > now else None
-
-
-def containers(found: DaemonSet) -> tuple[str, ...]:
-    template = found.spec.get("template") or {}
-    listed = (template.get("spec") or {}).get("containers") or ()
-    return tuple(one["name"] for one in listed if one["name"].startswith(holder.CONTAINER_PREFIX))
 
 
 def _names(cargo: Cargo) -> tuple[str, ...]:
@@ -168,7 +249,7 @@ def _daemon_set(
     held: Holding,
 ) -> Iterator[Action]:
     found = observed.daemon_set
-    if found is not None and not is_ours(found):
+    if found is not None and not holder.is_ours(found):
         return
     if not enabled.is_on or not cargo.urls:
         because = "pre-pulling is off" if not enabled.is_on else "no image is to be held"
@@ -179,8 +260,7 @@ def _daemon_set(
         return
     by_containers = held.way is HoldingWay.CONTAINERS
     if by_containers and observed.key is None:
-        if not observed.key_unreadable:
-            yield CreateHoldKey(namespace=observed.namespace, because=held.message)
+        yield EnsureHoldKey(namespace=observed.namespace, because=held.message)
         return
     body = holder.daemon_set(
         cargo.urls,
@@ -192,7 +272,7 @@ def _daemon_set(
     )
     if found is None:
         yield CreateDaemonSet(body=body, because="it does not exist")
-    elif because := _difference(found, body, observed.answered_spec):
+    elif because := _difference(found, body, _answered(observed)):
         yield ReplaceDaemonSet(body=body, found=found, because=because)
     else:
         yield from _old_images(observed, settings)
@@ -206,9 +286,9 @@ def _deleted(found: DaemonSet | None, because: str) -> Iterator[DeleteDaemonSet]
 def _difference(
     found: DaemonSet, body: Mapping[str, Any], answered: Mapping[str, Any] | None
 ) -> str:
-    """Why the DaemonSet must be written; empty when it need not be.
+    """Why the DaemonSet must be written; empty if it is as wanted.
 
-    The API server and its webhooks add to what is written, so what they answered is compared.
+    The API server and its webhooks add fields, so the spec is compared with their answer.
     """
     wanted = body["metadata"]
     name = holder.TEMPLATE_ANNOTATION
@@ -234,7 +314,7 @@ def _old_images(observed: ObservedPrePull, settings: PrePullSettings) -> Iterato
 
 
 def _gates(observed: ObservedPrePull, settings: PrePullSettings) -> Iterator[RemoveGate]:
-    """Pods that replace one that was not ready go at once, and count as pulling."""
+    """Pods that replace one that was not ready do not wait, and count as pulling."""
     found = observed.roll_out
     at_once = [one for one in found.gated if one.is_replacement]
     waiting = [one for one in found.gated if not one.is_replacement]
@@ -251,7 +331,7 @@ def _repulls(
 ) -> Iterator[tuple[DeletePod, datetime]]:
     """Each pod with lost images, and when it may be deleted."""
     for one in observed.roll_out.lost:
-        before = observed.deletions.get(one.node)
+        before = observed.roll_out.deletions.get(one.node)
         due_at = now
         if before is not None:
             delay = settings.periods.repull.delay_seconds(failures=before.count, jitter=0)

@@ -1,7 +1,7 @@
-"""By which names a node lists an image, and what such a list proves. Pure.
+"""The names by which a node lists an image, and the proof that an image is gone. Pure.
 
-A kubelet lists the 50 largest images with at most five names each, so a name that is missing proves
-something only in a list that is shorter.
+A kubelet lists the 50 largest images with at most five names each, so a missing name proves
+something only in a shorter list.
 """
 
 from array import array
@@ -20,17 +20,17 @@ NAMES_MAX = 5  # the kubelet's own limit
 
 
 class ImageList(msgspec.Struct, frozen=True):
-    """What one kubelet listed."""
+    """The list of one kubelet."""
 
     numbers: "array[int]"
     """One for each name, sorted."""
     is_whole: bool
     reported_at: datetime | None
     delay: timedelta
-    """How old the list may have been when it was reported."""
+    """The maximum age of the list when it was reported."""
 
     def lacks(self, names: Iterable[str], *, since: datetime) -> bool:
-        """Whether it proves that the image was gone at some time after `since`."""
+        """Whether it proves that the image was removed after `since`."""
         if not self.is_whole or self.reported_at is None or self.reported_at < since + self.delay:
             return False
         return not any(self._has(name) for name in names)
@@ -55,10 +55,10 @@ def of_node(node: ListedNode, *, delay: timedelta) -> ImageList:
 
 
 def names(url: str, status: ContainerStatus | None) -> tuple[str, ...]:
-    """The names under which a held image may be listed; none where they cannot be known.
+    """The names under which a held image may be listed; none if they are unknown.
 
-    The status is that of a container of the image itself. A runtime may resolve a short name to
-    any registry, and only such a status tells which.
+    A runtime may resolve a short name to any registry. Only the status of a container of the image
+    itself shows which one.
     """
     if status is not None:
         return (name_in_runtime(url), *filter(None, (url, status.image, status.image_id)))

@@ -1,4 +1,4 @@
-"""Which Images are held, by which container, and whether images are pre-pulled at all. Pure."""
+"""Which Images are held, by which container, and whether pre-pulling is on. Pure."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ _HASH_CHARACTERS = 8
 
 
 class Cargo(msgspec.Struct, frozen=True, kw_only=True):
-    """The images to hold, oldest Image first, and what is wrong with the others."""
+    """The images to hold, oldest Image first, and the problems of the others."""
 
     urls: tuple[str, ...] = ()
     owners: tuple[Image, ...] = ()
@@ -46,12 +46,12 @@ def listed_by_name(listed: Iterable[DefaultImage]) -> dict[str, DefaultImage]:
 
 
 def is_outdated(image: Image, listed: Iterable[DefaultImage]) -> bool:
-    """Whether the list made the Image and has it no more."""
+    """Whether the Image came from the list, and is no longer in it."""
     return LIST_LABEL in image.metadata.labels and image.metadata.name not in listed_by_name(listed)
 
 
 def cargo(images: Iterable[Image], listed: Iterable[DefaultImage]) -> Cargo:
-    """Images that are being deleted, or that left the list, are no longer held."""
+    """Without Images that are being deleted or that left the list."""
     entries = tuple(listed)
     urls: dict[str, None] = {}
     owners: list[Image] = []
@@ -103,7 +103,7 @@ def enablement(
     default: bool,
     refusal: str,
 ) -> Enablement:
-    """A value that is neither true nor false changes nothing: the last one stays in force."""
+    """With an invalid value, pre-pulling stays on or off as it was."""
     if not gate_is_on:
         message = "The feature gate PrePull is off."
         return Enablement(is_on=False, by=EnabledBy.FEATURE_GATE_OFF, message=message)
@@ -131,7 +131,7 @@ def _without_setting(default: bool, refusal: str) -> Enablement:
 
 
 def _before(images: Iterable[Image]) -> bool | None:
-    """What was in force, as the status of the Images reports it."""
+    """Whether it was on, as the status of the Images shows."""
     for image in sorted(images, key=_age):
         found = conditions.find(image.status.conditions, PRE_PULL_ENABLED)
         if found is not None and found.reason != EnabledBy.FEATURE_GATE_OFF:

@@ -1,4 +1,4 @@
-"""What is shown of one Image: by `lading prepull status` and by the dashboard. Pure."""
+"""One Image as `lading prepull status` and the dashboard show it. Pure."""
 
 from enum import StrEnum
 from typing import Any
@@ -12,7 +12,7 @@ NOT_SEEN = "Not observed yet. The controller reads only Images in its own namesp
 
 
 class ImageRowReason(StrEnum):
-    """Beside the reasons of the status."""
+    """In addition to the reasons of the status."""
 
     NOT_RECONCILED = "NotReconciled"
     """The controller has not observed the Image."""

@@ -1,23 +1,29 @@
-"""What plans about held images are made from, and their actions. Frozen data only."""
+"""The gate, the settings, the reasons and the input of the plans. Frozen data only."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
-from lading.api.apps import DaemonSet
+from lading.api.core import DaemonSet
 from lading.api.longhorn import Image, Setting
-from lading.kernel.objects import Key
-from lading.prepull.hold_key import HoldKey
-from lading.prepull.periods import PrePullPeriods
+from lading.kernel.backoff import Backoff
+from lading.kernel.feature_gates import Gate
+from lading.kernel.planning import LastWrite
+from lading.kernel.values import Redacted
 
+PRE_PULL = Gate(
+    name="PrePull",
+    default=True,
+    off="the DaemonSet is deleted and the Images stay, as with the Setting `false`",
+)
 FIELD_MANAGER = "lading-prepull"
 HOLDER_NAME = "lading-prepull"
 """Of the DaemonSet."""
 HOLD_KEY_NAME = "lading-prepull-key"
-"""Of the Secret with the key, which exists where containers of the images hold them."""
+"""The Secret with the key. It exists only if containers of the images hold them."""
 HOLDER_LABEL = "lading.dev/component"
 HOLDER_LABEL_VALUE = "prepull-holder"
 HOLDER_LABELS = {
@@ -25,23 +31,59 @@ HOLDER_LABELS = {
     "app.kubernetes.io/component": "prepull",
     HOLDER_LABEL: HOLDER_LABEL_VALUE,
 }
-"""Of the pods."""
+"""Labels of the pods."""
 HOLD_PROGRAM = "/usr/local/bin/lading-hold"
-"""Where the program is in Lading's own image; given a path, it copies itself there."""
+"""The program in Lading's own image. With a path as its argument, it copies itself there."""
 HOLD_FOLDER_PREFIX = "/lading-hold-"
-"""Of the folder with that program, where containers of the images hold them."""
+"""Begins the folder of that program in containers of held images."""
 IMAGE_FOLDER = "/image"
-"""Where a container of Lading's own image sees the image that it holds."""
+"""Where a container of Lading's own image mounts the held image."""
 LIST_LABEL = "lading.dev/prepull-list"
-"""On Images that come from `--prepull-image`; the value is the name in the list."""
+"""On Images from `--prepull-image`; the value is the name in the list."""
 IMAGES_PRESENT = "lading.dev/ImagesPresent"
 """The condition that the agent of a node sets on the holder pods there."""
 CONTAINERS_MAX = 64
+SETTING_WRITE, KEY_WRITE = "Setting", "Secret"
+VOLUMES_WRITE, CONTAINERS_WRITE = "DaemonSet of image volumes", "DaemonSet of containers"
+"""The names of writes. A DaemonSet has two, because the API server may refuse image volumes."""
 OS_LABEL, LINUX = "kubernetes.io/os", "linux"
 DEFAULT_RESOURCES: Mapping[str, Mapping[str, str]] = {
     "requests": {"cpu": "1m", "memory": "1Mi"},
     "limits": {"cpu": "100m", "memory": "32Mi"},
 }
+
+
+_REPULL = Backoff(seconds_min=15, seconds_max=600, jitter_fraction=0)
+
+
+class PrePullPeriods(msgspec.Struct, frozen=True, kw_only=True):
+    """No option sets these."""
+
+    roll_out_debounce_seconds: float = 0.3
+    """Many pods change close together."""
+    count_debounce_seconds: float = 1.0
+    status_interval: timedelta = timedelta(seconds=30)
+    """Between two statuses of an Image that differ in progress only."""
+    registry_grace: timedelta = timedelta(minutes=5)
+    """A registry that is unavailable for less than this is not a fault."""
+    pod_creation_grace: timedelta = timedelta(seconds=30)
+    """A healthy DaemonSet controller creates a pod within seconds."""
+    missing_pods_interval: timedelta = timedelta(seconds=30)
+    """Between two reads of events about missing pods, and of a key that is missing."""
+    agent_grace: timedelta = timedelta(minutes=5)
+    """An agent compares a new pod at once, but the node may still pull the agent's own image."""
+    image_list_delay: timedelta = timedelta(minutes=2)
+    """A kubelet lists its images from a cache of 30 s; this is twice that, and a wrong clock."""
+    setting_retry_interval: timedelta = timedelta(minutes=10)
+    """After a webhook refused the Setting."""
+    holding_settle: timedelta = timedelta(hours=1)
+    """Old nodes that come and go must not change the DaemonSet each time."""
+    deletion_memory: timedelta = timedelta(hours=1)
+    """A pod that is deleted later than this after the last one begins a new back-off."""
+    repull: Backoff = _REPULL
+    """Between two deletions of a node's pod because of images that it lost."""
+    presence_debounce_seconds: float = 1.0
+    """On a node: the containers of a pod become ready one after the other."""
 
 
 class DefaultImage(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,11 +113,11 @@ class Wave(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PrePullSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What an administrator decides by options of the controller."""
+    """Options of the controller."""
 
     images: tuple[DefaultImage, ...] = ()
     default_value: bool = True
-    """What the Setting is created with, and what holds where it cannot be created."""
+    """The value of a new Setting, and the default if it cannot be created."""
     hold_image: str = ""
     """Lading's own image; empty means that of the controller's pod."""
     pod_name: str = ""
@@ -90,17 +132,17 @@ class PrePullSettings(msgspec.Struct, frozen=True, kw_only=True):
     user_id: int | None = 65532
     pull_secrets: tuple[str, ...] = ()
     quiet: timedelta = timedelta(seconds=3)
-    """Images that are applied together come within this time of each other."""
+    """Images that are applied within this time of each other cause one roll-out."""
     periods: PrePullPeriods = msgspec.field(default_factory=PrePullPeriods)
 
     @property
     def quiet_max(self) -> timedelta:
-        """The DaemonSet follows after this time, however many Images still come."""
+        """The DaemonSet changes after this time, even if Images still change."""
         return 5 * self.quiet
 
     @property
     def node_labels(self) -> dict[str, str]:
-        """What a node must carry; the program that holds an image is one for Linux."""
+        """The labels that a node must have. The program that holds an image is for Linux."""
         return {OS_LABEL: LINUX, **dict(self.node_selector)}
 
 
@@ -146,14 +188,14 @@ class ImageReason(StrEnum):
 
 
 class PrePullEventReason(StrEnum):
-    """What an Image reports beside a change of its state."""
+    """Reasons of events that are no change of the state."""
 
     IMAGE_LOST = "ImageLost"
     """An image was removed from a node; it is pulled again."""
 
 
 class PresenceReason(StrEnum):
-    """Of the condition by which an agent reports on a pod that holds images."""
+    """Reasons of the condition that an agent sets on a holder pod."""
 
     PRESENT = "AllPresent"
     """The node has all images of the pod."""
@@ -162,7 +204,7 @@ class PresenceReason(StrEnum):
 
 
 class EnabledBy(StrEnum):
-    """What decides whether images are pre-pulled; the reason of condition PrePullEnabled."""
+    """What decides whether pre-pulling is on; the reason of condition PrePullEnabled."""
 
     SETTING = "Setting"
     """The Setting decides."""
@@ -174,6 +216,12 @@ class EnabledBy(StrEnum):
     """The API server refuses the Setting; `--prepull-default` decides."""
     SETTING_INVALID = "SettingInvalid"
     """The value is neither `true` nor `false`; nothing changes."""
+
+
+class HoldKey(Redacted, frozen=True):
+    """From it comes the name of the folder of the program, which image authors cannot guess."""
+
+    value: bytes
 
 
 class Enablement(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,11 +246,11 @@ class GatedPod(msgspec.Struct, frozen=True, kw_only=True):
     uid: str
     node: str
     is_replacement: bool = False
-    """Whether its predecessor was not ready and is gone or goes now: it need not wait."""
+    """Whether its predecessor was not ready. Then it does not wait."""
 
 
 class LostImages(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod with a ready container, and the image of that container is gone from the node."""
+    """A pod with ready containers of images that were removed from the node."""
 
     pod: str
     uid: str
@@ -210,8 +258,15 @@ class LostImages(msgspec.Struct, frozen=True, kw_only=True):
     containers: tuple[str, ...]
 
 
+class PodDeletions(msgspec.Struct, frozen=True, kw_only=True):
+    """Deletions of the pods of a node, so that lost images are pulled again."""
+
+    count: int
+    last_at: datetime
+
+
 class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One worker node: which containers are ready there, and what goes wrong."""
+    """One worker node: its ready containers and its faults."""
 
     is_ready: bool
     held: frozenset[str] = frozenset()
@@ -220,159 +275,62 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
     gated: GatedPod | None = None
     lost: LostImages | None = None
     without_pod_since: datetime | None = None
-    """When it was first seen without a pod of the present template, if it has none."""
+    """Since when it has had no pod of the present template."""
     without_agent_since: datetime | None = None
-    """When it was first seen with a ready pod that no agent has compared."""
+    """Since when it has had a ready pod that no agent has compared."""
     unready_template: str = ""
-    """The template of a pod that was seen there not ready, and alone."""
+    """The template of its last pod, if that was not ready."""
     obstacle: str = ""
-    """What keeps the node from mounting image volumes; empty when it can."""
+    """Why the node cannot mount image volumes; empty if it can."""
 
 
 class RollOut(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the nodes are."""
+    """The nodes in the roll-out, and what this process did there."""
 
     node_count: int = 0
     pulling_count: int = 0
     gated: tuple[GatedPod, ...] = ()
     """On Ready nodes, in the order in which they get their turn."""
     lost: tuple[LostImages, ...] = ()
+    deletions: Mapping[str, PodDeletions] = {}
+    """By node."""
     obstacles: Mapping[str, str] = {}
     """By the name of each node that cannot mount image volumes."""
-
-
-class PodDeletion(msgspec.Struct, frozen=True, kw_only=True):
-    """When pods of a node were deleted so that their images are pulled again."""
-
-    count: int
-    last_at: datetime
+    without_obstacle_since: datetime | None = None
+    """Since when all nodes can mount image volumes, as far as this process has seen."""
+    agents_missed_since: datetime | None = None
+    """Since when a Ready node has a ready pod that no agent has compared; the first of them."""
+    without_pod_since: datetime | None = None
+    """Since when a Ready node has no pod of the present template; the first of them."""
+    is_unauthorized: bool = False
+    """Whether a registry refuses the credentials of a Ready node."""
 
 
 class ObservedPrePull(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that one pass over the DaemonSet goes by."""
+    """The input of the plan of the DaemonSet, and of the plans of all statuses."""
 
     namespace: str
     images: tuple[Image, ...] = ()
     setting: Setting | None = None
-    setting_refusal: str = ""
-    """What the API server answered when the Setting was to be created."""
     daemon_set: DaemonSet | None = None
-    answered_spec: Mapping[str, Any] | None = None
-    """The spec that the API server answered to the last write of this process."""
     changed_since: datetime | None = None
-    """When Images first changed since the DaemonSet was last right."""
+    """The first change of Images in the present series of changes."""
     changed_at: datetime | None = None
-    """When Images last changed."""
+    """The last change of Images."""
     hold_image: str = ""
     gate_is_on: bool = True
-    volumes_refusal: str = ""
-    """Why the API server does not accept image volumes, once this process has tried."""
-    without_obstacle_since: datetime | None = None
-    """Since when this process has seen no node that cannot mount image volumes."""
     key: HoldKey | None = None
-    key_unreadable: str = ""
-    """Why the key cannot be read, where its Secret may exist."""
+    key_problem: str = ""
+    """Why there is no key."""
     roll_out: RollOut = RollOut()
-    deletions: Mapping[str, PodDeletion] = {}
-    """By node."""
+    reads_image_lists: bool = False
+    """Whether the image lists of kubelets are watched."""
+    writes: Mapping[str, LastWrite] = {}
+    """The last write of this process to each object, by the names above."""
 
 
 class PrePullProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """Why there is no container for an Image, or no DaemonSet."""
+    """Why an Image has no container."""
 
     why: ImageReason
     message: str
-
-
-class CreateImage(msgspec.Struct, frozen=True, kw_only=True):
-    namespace: str
-    name: str
-    listed: DefaultImage
-    because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return ("image", self.name)
-
-
-class DeleteImage(msgspec.Struct, frozen=True, kw_only=True):
-    key: Key
-    uid: str
-    because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return ("image", self.key.name)
-
-
-class CreateSetting(msgspec.Struct, frozen=True, kw_only=True):
-    namespace: str
-    value: str
-    because: str
-    lane: Hashable = "setting"
-
-
-class CreateHoldKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A Secret with random bytes, which are drawn when it is written."""
-
-    namespace: str
-    because: str
-    lane: Hashable = "hold key"
-
-
-class CreateDaemonSet(msgspec.Struct, frozen=True, kw_only=True):
-    body: Mapping[str, Any]
-    because: str
-    lane: Hashable = "daemon set"
-
-
-class ReplaceDaemonSet(msgspec.Struct, frozen=True, kw_only=True):
-    """Makes the DaemonSet what the body says; labels and annotations of others stay."""
-
-    body: Mapping[str, Any]
-    found: DaemonSet
-    because: str
-    lane: Hashable = "daemon set"
-
-
-class DeleteDaemonSet(msgspec.Struct, frozen=True, kw_only=True):
-    key: Key
-    uid: str
-    because: str
-    lane: Hashable = "daemon set"
-
-
-class _PodAction(msgspec.Struct, frozen=True, kw_only=True):
-    """Pods are independent of each other."""
-
-    key: Key
-    uid: str
-    node: str
-    because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return ("pod", self.key.name)
-
-
-class RemoveGate(_PodAction, frozen=True, kw_only=True):
-    """The pod may be scheduled, and its node pulls."""
-
-
-class DeletePod(_PodAction, frozen=True, kw_only=True):
-    """The next pod of the node pulls what was lost."""
-
-    containers: tuple[str, ...]
-
-
-Action = (
-    CreateImage
-    | DeleteImage
-    | CreateSetting
-    | CreateHoldKey
-    | CreateDaemonSet
-    | ReplaceDaemonSet
-    | DeleteDaemonSet
-    | RemoveGate
-    | DeletePod
-)

@@ -1,18 +1,25 @@
-"""Pruning on a schedule as a feature: its gate, its kind, its rights, and what it runs."""
+"""Pruning on a schedule as a feature: its gate, its kind, its rights and its controller."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from lading.api import imageregistry, openshift_config
-from lading.api.batch import CRON_JOBS, JOBS
-from lading.api.core import CONFIG_MAPS, PODS
+from lading.api.core import CONFIG_MAPS, CRON_JOBS, JOBS, PODS
 from lading.api.imageregistry import IMAGE_PRUNER, IMAGE_PRUNERS, IMAGE_REGISTRY_CONFIGS, NAME
-from lading.api.rbac import NAMESPACE, READ, Right
-from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, SERVICE_ACCOUNTS
-from lading.loop.feature import Context, Feature, Kind, Part, Work
-from lading.pruning.gate import IMAGE_PRUNER_GATE
+from lading.api.rbac import (
+    CLUSTER_ROLE_BINDINGS,
+    NAMESPACE,
+    RBAC_GROUP,
+    READ,
+    SERVICE_ACCOUNTS,
+    Right,
+)
+from lading.loop.feature import Component, Context, Feature, Kind, Tasks
+from lading.pruning.operator import controller as operator
+from lading.pruning.operator.metrics import ImagePrunerMetrics
 from lading.pruning.operator.types import (
     DECISION_NAME,
+    IMAGE_PRUNER_GATE,
     OBJECT_NAME,
     OPENSHIFT_ROLE,
     REPORT_NAME,
@@ -25,14 +32,11 @@ _BINDINGS = (OBJECT_NAME, f"{OBJECT_NAME}-system", OPENSHIFT_ROLE)
 
 
 @asynccontextmanager
-async def _open_controller(context: Context) -> AsyncIterator[Work]:
-    """Switched off it acts as a downgrade: what is there stays and works."""
+async def _open_controller(context: Context) -> AsyncIterator[Tasks]:
+    """With the gate off, as after a downgrade, the CronJob stays and works."""
     if not context.gates[IMAGE_PRUNER_GATE]:
-        yield Work()
+        yield Tasks()
         return
-    from lading.pruning.operator import controller as operator
-    from lading.pruning.operator.metrics import ImagePrunerMetrics
-
     caches = operator.PrunerCaches.of(context.informers, context.namespace)
     configs = context.optional(IMAGE_REGISTRY_CONFIGS)
     cluster_versions = context.optional(openshift_config.CLUSTER_VERSIONS)
@@ -51,7 +55,7 @@ async def _open_controller(context: Context) -> AsyncIterator[Work]:
         name=operator.CONTROLLER, reconcile=reconciler.reconcile, workers=1
     )
     operator.watch(controller, caches, configs, cluster_versions)
-    yield Work(controllers=(controller,), support=(configs, cluster_versions))
+    yield Tasks(controllers=(controller,), support=(configs, cluster_versions))
 
 
 def _right(
@@ -93,7 +97,7 @@ FEATURE = Feature(
     summary="Prunes images on the schedule of an ImagePruner, with a CronJob.",
     owns=(IMAGE_PRUNER,),
     controller=(
-        Part(
+        Component(
             open=_open_controller,
             reads=(
                 Kind(resource=IMAGE_PRUNERS),

@@ -1,6 +1,6 @@
-"""Carries out a removal: one image, if it is still unpinned and unused.
+"""Removes one image, if it is still unpinned and unused.
 
-What it came to is a value: one image that cannot be removed does not stop the others.
+The outcome is a value: an image that cannot be removed does not stop the others.
 """
 
 from datetime import datetime
@@ -25,7 +25,7 @@ _STILL_LISTED = (
 class RemovalOutcome(StrEnum):
     REMOVED = "removed"
     KEPT = "kept"
-    """Something changed since the plan was made."""
+    """Something changed after the plan."""
     FAILED = "failed"
 
 
@@ -60,7 +60,7 @@ async def _remove(action: RemoveImage, runtime: Cri, now: datetime) -> Removal:
 
 
 async def remove(image: LocalImageId, runtime: Cri) -> bool:
-    """Whether it is gone. By its ID: given a name, some runtimes take only that name away."""
+    """Whether it is gone. Removes by ID: with a name, some runtimes remove only the name."""
     await runtime.remove(image.spec)
     left = await _listed(image, runtime)
     for one in left:
@@ -69,7 +69,7 @@ async def remove(image: LocalImageId, runtime: Cri) -> bool:
 
 
 async def _remove_by_names(image: Image, runtime: Cri) -> None:
-    """CRI-O finds an artifact by its names only. A name that means another image is left alone."""
+    """CRI-O finds an artifact only by its names. A name of another image stays."""
     for name in (*image.repo_tags, *image.repo_digests):
         spec = replace(local_id(image).spec, image=name)
         named = await runtime.image(spec)
@@ -82,7 +82,7 @@ async def _listed(image: LocalImageId, runtime: Cri) -> list[Image]:
 
 
 async def reason_to_keep(image: LocalImageId, runtime: Cri, now: datetime) -> str | None:
-    """Why the image may not be removed at this moment; None when it may."""
+    """Why the image must stay now; None if it may be removed."""
     observed = await observe.observe_use(runtime)
     listed = images.merged(observed.images)
     facts = rules.gather(observed, listed, GcPolicy(), now)

@@ -1,7 +1,7 @@
-"""What a node must lose when the feature gate was turned off, or before it is turned on again.
+"""Plans the removal of images that were pulled for a handler, while the feature gate is off. Pure.
 
-Without the gate no request names a handler, so an image that was pulled for one could be taken for
-the host's. Such images go; one that a container still uses stays, and names what to restart. Pure.
+Without the gate no request names a handler, so the host could use an image of a handler. An image
+that a container uses stays, and the message names the container.
 """
 
 from datetime import datetime
@@ -18,9 +18,9 @@ from lading.runtime_images.gc_types import (
     RemoveImage,
     WriteImageRecords,
 )
-from lading.runtime_images.layers import LayerCounter
 from lading.runtime_images.rules import Finding, GcFacts
 from lading.runtime_images.types import local_id
+from lading.runtime_images.usage import LayerCounter
 
 
 def plan(observed: ObservedImages, now: datetime) -> GcPlan:

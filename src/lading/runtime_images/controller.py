@@ -1,7 +1,7 @@
-"""Image garbage collection on a node that has no kubelet to do it, and what it would take.
+"""Garbage collection of images on a node without a kubelet, and its preview.
 
-Beside a real kubelet nothing is removed: images are counted, their ages are recorded, and the plan
-shows what the kubelet would take by its own configuration.
+On a node with a kubelet nothing is removed: images are counted, their ages are recorded, and the
+plan shows what the kubelet would remove by its own configuration.
 """
 
 import asyncio
@@ -17,8 +17,7 @@ from lading.kernel.values import replace
 from lading.loop import pipeline
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, CriError
-from lading.ports.disk import Disk
-from lading.ports.kubelet import Kubelet, KubeletLimits
+from lading.ports.node import Disk, Kubelet, KubeletLimits
 from lading.runtime_images import apply, observe
 from lading.runtime_images import plan as policies
 from lading.runtime_images.apply import RemovalOutcome
@@ -32,12 +31,11 @@ from lading.runtime_images.gc_types import (
 from lading.runtime_images.metrics import ImageMetrics
 from lading.runtime_images.report import CollectionReport, collection_report
 from lading.runtime_images.state import ImageStateFile
-from lading.runtime_images.types import ImageRecords
 
 KEY = Key("", "images")
-"""There is one key: all images of the node."""
+"""The only key: all images of the node."""
 PREVIEW_KEPT = timedelta(seconds=5)
-"""However often it is asked for: each one inspects every image."""
+"""A preview inspects every image, so it is not made more often."""
 
 log = structlog.get_logger(__name__)
 
@@ -59,7 +57,7 @@ class GarbageCollection:
         kubelet: Kubelet,
         metrics: ImageMetrics,
     ) -> None:
-        """Without a policy the kubelet removes images by its own, and nothing else does."""
+        """Without a policy only the kubelet removes images."""
         self._runtime = runtime
         self._disk = disk
         self._state = state
@@ -67,7 +65,6 @@ class GarbageCollection:
         self._policy = policy
         self._kubelet = kubelet
         self._metrics = metrics
-        self._unsaved: ImageRecords | None = None
         self._preview: GcPlan | None = None
         self._previewing = asyncio.Lock()
 
@@ -75,7 +72,7 @@ class GarbageCollection:
         return await pipeline.reconcile(self, key, self._clock)
 
     async def preview(self) -> CollectionReport | None:
-        """What would go now, and why; None when the runtime does not answer. Removes nothing."""
+        """The verdicts of now; None if the runtime does not answer. Removes nothing."""
         async with self._previewing:
             now = self._clock.now()
             known = self._preview
@@ -92,7 +89,7 @@ class GarbageCollection:
             observed = await observe.observe(self._runtime, self._disk, self._state)
         self._metrics.count(observed.images, observed.digest_pulls)
         policy = self._policy or policy_of(await self._kubelet.limits())
-        return replace(observed, records=self._unsaved or observed.records), policy
+        return observed, policy
 
     def plan(self, observed: Observation, now: datetime) -> GcPlan:
         found = policies.plan(*observed, now)
@@ -106,7 +103,10 @@ class GarbageCollection:
             case RemoveImage():
                 await self._remove(action)
             case WriteImageRecords(records=records):
-                await self._write(records)
+                try:
+                    await self._state.save_records(records)
+                except OSError as error:
+                    log.warning("image records not written", error=str(error))
             case _:
                 assert_never(action)
 
@@ -116,16 +116,6 @@ class GarbageCollection:
         if removal.outcome is RemovalOutcome.FAILED:
             self._metrics.removal_failures.inc()
             log.warning("image not removed", image=str(removal.image), error=removal.message)
-
-    async def _write(self, records: ImageRecords) -> None:
-        """On a full disk the records stay in memory: otherwise every image would look young."""
-        self._unsaved = records
-        try:
-            await self._state.save_records(records)
-        except OSError as error:
-            log.warning("image records not written", error=str(error))
-        else:
-            self._unsaved = None
 
 
 def policy_of(limits: KubeletLimits) -> GcPolicy:

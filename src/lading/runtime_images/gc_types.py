@@ -1,4 +1,4 @@
-"""What garbage collection decides from, and what it decides. Pure."""
+"""The input of garbage collection, and its verdicts. Frozen data only."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from lading.kernel.errors import Malformed
 from lading.kernel.images import Layer
 from lading.kernel.planning import Plan
 from lading.ports.cri import Container, Image
-from lading.ports.disk import Space
+from lading.ports.node import Space
 from lading.runtime_images.types import (
     DigestPull,
     ImageHandlers,
@@ -23,7 +23,7 @@ from lading.runtime_images.types import (
 UNOBSERVED_MAX = timedelta(days=1)
 """Without a maximum age, a daily observation counts as uninterrupted."""
 GC_LANE = "images"
-"""One lane: images go one after the other, and the records are written when there is room."""
+"""One lane: the records are written after the images are removed, when there is space."""
 
 
 class GcPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +51,9 @@ class ObservedImages(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_image: str = ""
     """Empty when the runtime does not report it."""
     space: Space | None = None
-    """Of the fullest filesystem that holds images; None when it cannot be seen."""
+    """Of the fullest file system with images; None if it is unknown."""
     layers: Mapping[LocalImageId, tuple[Layer, ...]] = {}
-    """For the images with layers that the runtime reports."""
+    """Only of images for which the runtime reports layers."""
     records: ImageRecords | None = None
     digest_pulls: tuple[DigestPull, ...] = ()
 
@@ -96,7 +96,7 @@ class GcReason(StrEnum):
 
 
 class ImageVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What happens to one image, and the one reason why."""
+    """The decision about one image, and its reason."""
 
     image: Image
     decision: GcDecision
@@ -110,7 +110,7 @@ class ImageVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemoveImage(msgspec.Struct, frozen=True, kw_only=True):
-    """Removes one image, provided that it is still unpinned and unused when it happens."""
+    """Removes one image, if it is still unpinned and unused."""
 
     image: Image
     because: str
@@ -122,7 +122,7 @@ class RemoveImage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WriteImageRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """Keeps this observation: the ages of the next one begin here."""
+    """Saves this observation, from which the next one computes ages."""
 
     records: ImageRecords
     because: str = "the images were observed"
@@ -130,7 +130,7 @@ class WriteImageRecords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GcPlan(Plan, frozen=True, kw_only=True):
-    """A verdict for every image, removals first and in the order in which they happen."""
+    """A verdict for every image, removals first and in their order."""
 
     planned_at: datetime
     policy: GcPolicy
@@ -140,7 +140,7 @@ class GcPlan(Plan, frozen=True, kw_only=True):
     used_percent: int | None = None
     """Of the fullest filesystem that holds images."""
     first_old_enough_at: datetime | None = None
-    """When the first of the images that are too young can be removed."""
+    """When the first image that is too young can be removed."""
     space_is_known: bool = True
     sandbox_image_is_known: bool = True
 
@@ -177,7 +177,7 @@ def records_after(
 
 
 def _is_unbroken(gap: timedelta, policy: GcPolicy) -> bool:
-    """A gap longer than half the maximum age could hide a use. After a clock was set back, too."""
+    """A longer gap than half the maximum age, or a clock that was set back, could hide a use."""
     if gap < timedelta(0):
         return False
     maximum_age = policy.maximum_age

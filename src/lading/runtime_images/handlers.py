@@ -1,14 +1,12 @@
-"""Runtime handlers: the handler of a RuntimeClass, and whether images are kept by handler here.
+"""Runtime handlers: the handler of a RuntimeClass, and whether a runtime keeps images by handler.
 
-They do when the feature gate `RuntimeClassInImageCriApi` is on and the runtime keeps images by
-handler. With the gate off the runtime is seen through `WithoutHandlers`: no handler goes in or out.
+With the feature gate off, `WithoutHandlers` removes the handlers from all requests and answers.
 """
 
-from typing import TYPE_CHECKING
-
+from lading.api.core import RUNTIME_CLASSES
 from lading.kernel.feature_gates import Gates
 from lading.kernel.values import replace
-from lading.ports.credential import Credential
+from lading.ports import kube
 from lading.ports.cri import (
     Container,
     Cri,
@@ -20,23 +18,17 @@ from lading.ports.cri import (
     RuntimeVersion,
     UnknownHandler,
 )
-from lading.runtime_images.errors import UnknownRuntimeClass
-from lading.runtime_images.gate import RUNTIME_CLASS_IN_IMAGE_CRI_API
-
-if TYPE_CHECKING:
-    from lading.ports.kube import Kube
+from lading.ports.kube import Kube
+from lading.ports.registry import Credential
+from lading.runtime_images.types import RUNTIME_CLASS_IN_IMAGE_CRI_API, UnknownRuntimeClass
 
 _PROBE = ImageSpec(image="lading.invalid/probe:none", runtime_handler="lading-probe-no-handler")
 
 
-async def handler_of_class(cluster: "Kube", runtime_class: str) -> str:
+async def handler_of_class(cluster: Kube, runtime_class: str) -> str:
     """The handler of the RuntimeClass object; no class means the default handler."""
     if not runtime_class:
         return ""
-    # Most commands on a node ask no cluster, and need not load what asks it.
-    from lading.api.node import RUNTIME_CLASSES
-    from lading.ports import kube
-
     try:
         found = await cluster.get(RUNTIME_CLASSES, runtime_class)
     except kube.NotFound as error:
@@ -47,10 +39,10 @@ async def handler_of_class(cluster: "Kube", runtime_class: str) -> str:
 
 
 async def are_honoured(runtime: Cri) -> bool:
-    """Whether the runtime keeps images by handler, found by its answers and not by its name.
+    """Whether the runtime keeps images by handler, as its answers show.
 
-    Such a runtime names the handler of the images it lists, and refuses an unknown handler. One
-    that ignores the field answers as if no handler was named.
+    Such a runtime lists images with a handler, or refuses an unknown handler. A runtime that
+    ignores the field answers as if no handler was named.
     """
     if any(image.runtime_handler for image in await runtime.images()):
         return True

@@ -1,8 +1,8 @@
-"""The images of a node: their names made comparable, one entry each, and the handlers they serve.
+"""The images of a node: comparable names, one entry for each, and their runtime handlers.
 
-People, pods and runtimes write one image differently. A runtime may list one image twice. Where it
-keeps no images by runtime handler, one image may serve the host and a handler at once: the guests
-of most virtual machines have the host's own platform.
+People, pods and runtimes write the name of an image differently, and a runtime may list an image
+twice. If the runtime ignores handlers, one image may serve the host and a handler, because most
+guests have the platform of the host.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ _ID_PREFIX = "sha256:"
 
 
 def spellings(text: str) -> frozenset[str]:
-    """The text, and the normal form that other programs may use for the same image."""
+    """The text, and the forms that other programs may use for the same image."""
     bare = text.removeprefix(_ID_PREFIX)
     try:
         reference = references.qualified(text)
@@ -49,7 +49,7 @@ def display_name(image: Image) -> str:
 
 
 def merged(images: Iterable[Image]) -> tuple[Image, ...]:
-    """One entry for each image, sorted: with all its names, and pinned when any entry is."""
+    """One sorted entry for each image, with all its names, and pinned if any entry is."""
     by_id: dict[LocalImageId, Image] = {}
     for image in images:
         other = by_id.get(local_id(image))
@@ -101,10 +101,9 @@ def _other_names(image: Image, pulled: Collection[str]) -> bool:
 
 
 async def find(runtime: Cri, state: ImageStateFile, spec: ImageSpec) -> Image | None:
-    """The image of that name for that handler, also where the runtime ignores handlers.
+    """The image of that name for that handler, also if the runtime ignores handlers.
 
-    Such a runtime answers with the host's image for every handler. To take that for the handler's
-    would show, or remove, the wrong one.
+    Such a runtime returns the host's image for every handler, which would be the wrong one.
     """
     found = await _named(runtime, spec)
     if not spec.runtime_handler or (found and found.runtime_handler == spec.runtime_handler):
@@ -123,7 +122,7 @@ def _serves(handler: str, image: Image, digest_pulls: Iterable[DigestPull]) -> b
 
 
 async def _named(runtime: Cri, spec: ImageSpec) -> Image | None:
-    """CRI-O refuses a short name that it cannot complete; what was pulled by it has a long one."""
+    """CRI-O refuses a short name that it cannot resolve, but it pulled the image by a long one."""
     try:
         return await runtime.image(spec)
     except InvalidReference:

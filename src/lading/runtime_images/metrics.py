@@ -1,4 +1,4 @@
-"""How many images there are for each runtime handler: whether the feature is used at all."""
+"""Metrics: images by runtime handler, and failures. Users see the names and labels."""
 
 from collections import Counter as Tally
 from collections.abc import Iterable

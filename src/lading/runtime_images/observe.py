@@ -1,4 +1,4 @@
-"""Reads what garbage collection must know: images, who uses them, space, and earlier records."""
+"""Reads the images of a node, their users, the space on its disks, and earlier records."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from lading.kernel import digests
 from lading.kernel.images import Layer
 from lading.kernel.values import replace
 from lading.ports.cri import Cri, CriError, Image, Inspection, Transient
-from lading.ports.disk import Disk, Space
+from lading.ports.node import Disk, Space
 from lading.runtime_images.gc_types import ObservedImages
 from lading.runtime_images.state import ImageStateFile
 from lading.runtime_images.types import LocalImageId, local_id
@@ -26,8 +26,8 @@ async def observe(runtime: Cri, disk: Disk, state: ImageStateFile) -> ObservedIm
 
 
 async def observe_use(runtime: Cri) -> ObservedImages:
-    """The images and who uses them: what must be read again right before a removal."""
-    # Images first: a container that starts meanwhile is then seen, whatever image it uses.
+    """The images and their users. This is read again right before a removal."""
+    # Images first, so that a container that starts meanwhile is seen.
     images = await runtime.images()
     containers = await runtime.containers()
     status = await runtime.status()
@@ -35,7 +35,7 @@ async def observe_use(runtime: Cri) -> ObservedImages:
 
 
 async def _fullest(runtime: Cri, disk: Disk) -> Space | None:
-    """A runtime may have one filesystem for each snapshotter; any of them can run full."""
+    """A runtime may have one file system for each snapshotter, and any of them can become full."""
     filesystems = await runtime.filesystems()
     spaces = [await disk.space(usage.mountpoint) for usage in filesystems.images]
     return min(filter(None, spaces), key=_available_share, default=None)
@@ -48,7 +48,7 @@ def _available_share(space: Space) -> float:
 async def _layers(
     runtime: Cri, images: Iterable[Image]
 ) -> Mapping[LocalImageId, tuple[Layer, ...]]:
-    """Stops at the first image without layers: the runtime reports none for the others either."""
+    """Stops at the first image without layers: then the runtime reports none at all."""
     found: dict[LocalImageId, tuple[Layer, ...]] = {}
     for image in map(local_id, images):
         inspection = await _inspected(runtime, image)
@@ -62,7 +62,7 @@ async def _layers(
 
 
 async def _inspected(runtime: Cri, image: LocalImageId) -> Inspection | None:
-    """None also for an image that the runtime cannot inspect: it must not hide the others."""
+    """None also if the runtime cannot inspect the image, so that it does not hide the others."""
     try:
         return await runtime.inspect(image.spec)
     except Transient:

@@ -1,7 +1,7 @@
-"""Garbage collection: a verdict for every image, removals in the order in which they happen.
+"""Plans garbage collection: a verdict for every image, and the removals in their order. Pure.
 
-The policy is the kubelet's: first what was unused for too long, then, when the filesystem is over
-the high threshold, the least recently used until it is under the low one. Pure; removes nothing.
+The policy is the kubelet's. First go the images that were unused for too long. Then, if the file
+system is above the high threshold, go the least recently used until it is below the low one.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from lading.kernel import planning
 from lading.ports.cri import Image
-from lading.ports.disk import Space
+from lading.ports.node import Space
 from lading.runtime_images import images, rules
 from lading.runtime_images.gc_types import (
     GcDecision,
@@ -21,9 +21,9 @@ from lading.runtime_images.gc_types import (
     RemoveImage,
     WriteImageRecords,
 )
-from lading.runtime_images.layers import LayerCounter
 from lading.runtime_images.rules import Finding, GcFacts
 from lading.runtime_images.types import LocalImageId, local_id
+from lading.runtime_images.usage import LayerCounter
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -53,7 +53,7 @@ def plan(observed: ObservedImages, policy: GcPolicy, now: datetime) -> GcPlan:
 
 
 def bytes_to_free(space: Space | None, policy: GcPolicy) -> int:
-    """0 below the high threshold, else what is missing to be at the low one."""
+    """0 below the high threshold; otherwise the bytes above the low threshold."""
     if space is None or used_percent(space) < policy.high_threshold_percent:
         return 0
     free_at_low_bytes = space.capacity_bytes * (100 - policy.low_threshold_percent) // 100
@@ -69,7 +69,7 @@ def used_percent(space: Space) -> int:
 def _collected(
     candidates: Iterable[Image], observed: ObservedImages, facts: GcFacts
 ) -> tuple[list[ImageVerdict], list[ImageVerdict]]:
-    """The candidates' verdicts: those that go, in their order, and those that need not."""
+    """The verdicts of the candidates: the removed ones in their order, and the others."""
     counter = LayerCounter(observed.layers)
     missing_bytes = bytes_to_free(observed.space, facts.policy)
     removed, spared = [], []
@@ -85,7 +85,7 @@ def _collected(
 
 
 def _order(image: Image, facts: GcFacts) -> tuple[bool, datetime, datetime, LocalImageId]:
-    """What is too old goes first; then by last use, and what was never used by first detection."""
+    """Images that are too old first; then by last use; unused ones by first detection."""
     one = local_id(image)
     record = facts.records.by_image[one]
     return not _is_too_old(one, facts), record.last_used or _NEVER, record.first_detected, one

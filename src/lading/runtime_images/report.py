@@ -1,7 +1,4 @@
-"""A plan of garbage collection as JSON: for `lading image gc -o json`, and for who asks an agent.
-
-Pure. The verdicts are those of the plan; nothing is decided here.
-"""
+"""A plan of garbage collection as JSON, for `lading image gc -o json` and the dashboard. Pure."""
 
 from lading.kernel import conditions
 from lading.kernel.objects import Model
@@ -9,7 +6,7 @@ from lading.runtime_images.gc_types import GcDecision, GcPlan, ImageVerdict
 from lading.runtime_images.types import ImageHandlers
 
 COLLECTION_PATH = "/runtime-images"
-"""Where an agent shows it."""
+"""The page of an agent."""
 
 
 class VerdictReport(Model, frozen=True, kw_only=True, omit_defaults=False):
@@ -17,7 +14,7 @@ class VerdictReport(Model, frozen=True, kw_only=True, omit_defaults=False):
     runtime_handler: str
     by_digest_for_handlers: tuple[str, ...]
     serves_handlers: tuple[str, ...]
-    """All runtime handlers that it is here for; the default handler's name is empty."""
+    """Its runtime handlers; the name of the default handler is empty."""
     names: tuple[str, ...]
     size_bytes: int
     decision: GcDecision
@@ -31,13 +28,13 @@ class CollectionReport(Model, frozen=True, kw_only=True, omit_defaults=False):
     high_threshold_percent: int
     low_threshold_percent: int
     used_percent: int | None
-    """None when the filesystem of the images cannot be seen."""
+    """None if the file system of the images is unknown."""
     wanted_bytes: int
     freed_bytes: int
     space_is_known: bool
     sandbox_image_is_known: bool
     verdicts: tuple[VerdictReport, ...]
-    """What goes first, in the order in which it goes."""
+    """Removals first, in their order."""
 
 
 def collection_report(plan: GcPlan) -> CollectionReport:

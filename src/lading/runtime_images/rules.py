@@ -1,7 +1,6 @@
-"""Why an image must stay: small rules in order, each named after the fact that it finds.
+"""The rules that keep an image, in order. Pure.
 
-Garbage collection and the clean-up after the feature gate use the same rules, so an image that one
-of them may not touch is safe from the other.
+Garbage collection and the clean-up after the feature gate use the same rules.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +31,7 @@ _SANDBOX_REPOSITORY = "pause"  # its name in every distribution of Kubernetes
 
 
 class GcFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a rule may read, apart from the image itself."""
+    """The input of a rule, apart from the image itself."""
 
     usage: Usage
     handlers: Mapping[LocalImageId, ImageHandlers]
@@ -49,7 +48,7 @@ Rule = Callable[[Image, GcFacts], Finding | None]
 def gather(
     observed: ObservedImages, images: Sequence[Image], policy: GcPolicy, now: datetime
 ) -> GcFacts:
-    """What the rules read, the records of this observation included."""
+    """Includes the records of this observation."""
     used = usage(images, observed.containers)
     return GcFacts(
         usage=used,
@@ -70,7 +69,7 @@ def gather(
 def kept(
     images: Iterable[Image], facts: GcFacts, chain: Sequence[Rule]
 ) -> dict[LocalImageId, ImageVerdict]:
-    """The images that some rule wants kept, each with the verdict of the first such rule."""
+    """The images that a rule keeps, each with the verdict of the first such rule."""
     verdicts = ((local_id(image), _first_verdict(image, facts, chain)) for image in images)
     return {key: verdict for key, verdict in verdicts if verdict is not None}
 

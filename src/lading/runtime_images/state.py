@@ -1,6 +1,6 @@
-"""What is known about images across restarts, as one JSON file.
+"""The records of images across restarts, as one JSON file.
 
-A file that cannot be read counts as a fresh start: images then look young, never old.
+A file that cannot be read counts as empty: images then look young, never old.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -12,7 +12,7 @@ import msgspec
 from lading.kernel import references
 from lading.kernel.errors import UNREADABLE
 from lading.kernel.values import replace
-from lading.ports.state_file import SharedStateFile
+from lading.ports.node import SharedStateFile
 from lading.runtime_images.types import (
     DigestPull,
     ImageRecord,
@@ -49,12 +49,18 @@ _decoder = msgspec.json.Decoder(_Document)
 
 
 class ImageStateFile:
-    """The file is read, changed and replaced whole, by one task of one process at a time."""
+    """Only one task of one process at a time changes the file, and replaces it whole."""
 
     def __init__(self, file: SharedStateFile) -> None:
         self._file = file
+        self._unsaved: ImageRecords | None = None
 
     async def load(self) -> SavedImageState:
+        """Records that could not be written count too: otherwise all images would look young."""
+        found = await self._read()
+        return replace(found, records=self._unsaved or found.records)
+
+    async def _read(self) -> SavedImageState:
         content = await self._file.read()
         try:
             return SavedImageState() if content is None else _decode(content)
@@ -62,7 +68,10 @@ class ImageStateFile:
             return SavedImageState()
 
     async def save_records(self, records: ImageRecords) -> None:
+        """If it fails, as on a full disk, this process keeps the records in memory."""
+        self._unsaved = records
         await self._change(lambda state: replace(state, records=records))
+        self._unsaved = None
 
     async def save_digest_pull(self, pull: DigestPull) -> None:
         def with_newest(state: SavedImageState) -> SavedImageState:
@@ -72,7 +81,7 @@ class ImageStateFile:
         await self._change(with_newest)
 
     async def forget_digest_pulls(self, names: Collection[str]) -> None:
-        """For names that were removed: the next pull of such a name may be for the host."""
+        """After images were removed: the next pull of such a name may be for the host."""
 
         def without(state: SavedImageState) -> SavedImageState:
             kept = tuple(each for each in state.digest_pulls if each.pulled not in names)
@@ -82,7 +91,7 @@ class ImageStateFile:
 
     async def _change(self, change: Callable[[SavedImageState], SavedImageState]) -> None:
         async with self._file.locked():
-            before = await self.load()
+            before = await self._read()
             after = change(before)
             if after != before:
                 await self._file.replace(_encode(after))
@@ -91,7 +100,7 @@ class ImageStateFile:
 def newest_digest_pull(
     digest_pulls: Sequence[DigestPull], *, reference: str, runtime_handler: str
 ) -> DigestPull | None:
-    """Earlier ones of the same reference name images that its tag has moved on from."""
+    """Earlier pulls of the same reference are of images that the tag no longer means."""
     wanted = (reference, runtime_handler)
     matching = (
         each for each in reversed(digest_pulls) if (each.reference, each.runtime_handler) == wanted
@@ -107,7 +116,7 @@ def _encode(state: SavedImageState) -> bytes:
 def _decode(content: bytes) -> SavedImageState:
     document = _decoder.decode(content)
     records = None if document.records is None else _from_file(document.records)
-    # Pods and runtimes are given the name, so one of another repository is as if never written.
+    # Pods and runtimes get this name, so a name in another repository is ignored.
     pulls = tuple(
         one for one in document.digest_pulls if references.is_manifest_of(one.pulled, one.reference)
     )

@@ -1,7 +1,7 @@
-"""The types of this feature: an image on a node, what is observed, and what is decided.
+"""The gate, the errors, and an image on a node with its records.
 
-The runtime lists an image by the pair of its ID and the runtime handler it was pulled for. The
-empty handler is the default one and stands for everything there was before handlers mattered.
+A runtime identifies an image by its ID and the runtime handler that it was pulled for. The empty
+handler is the default one.
 """
 
 from collections.abc import Mapping
@@ -9,11 +9,36 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from lading.kernel.feature_gates import Gate
 from lading.ports.cri import Image, ImageSpec
+
+RUNTIME_CLASS_IN_IMAGE_CRI_API = Gate(
+    name="RuntimeClassInImageCriApi",
+    default=False,  # alpha upstream, and off
+    off="no runtime handler is sent to the container runtime or shown",
+)
+
+
+class NoSuchImage(Exception):
+    """The named image is not on the node for that handler."""
+
+    def __init__(self, spec: ImageSpec) -> None:
+        handler = f" for runtime handler {spec.runtime_handler}" if spec.runtime_handler else ""
+        super().__init__(
+            f"no such image {spec.image!r}{handler}; `lading image ls` lists the images"
+        )
+
+
+class EnsureError(Exception):
+    """A person must correct something; a retry does not help."""
+
+
+class UnknownRuntimeClass(EnsureError):
+    """The RuntimeClass does not exist."""
 
 
 class LocalImageId(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """An image that is on the node. `kernel.images.ImageKey` is one that is wanted there."""
+    """An image on the node. `kernel.images.ImageKey` is an image that is wanted there."""
 
     image_id: str
     runtime_handler: str = ""
@@ -38,7 +63,7 @@ class ImageRecord(msgspec.Struct, frozen=True, kw_only=True):
     last_used: datetime | None = None
 
     def after(self, *, is_used: bool, now: datetime) -> "ImageRecord":
-        """A time later than now was recorded by a clock that has been set back since."""
+        """A time after now was recorded before the clock was set back."""
         last_used = now if is_used else self.last_used
         return ImageRecord(
             first_detected=min(self.first_detected, now),
@@ -47,10 +72,10 @@ class ImageRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """What earlier observations recorded; CRI itself knows no ages."""
+    """Records of earlier observations; CRI has no ages."""
 
     observed_since: datetime
-    """Since then, no gap between two observations was too long."""
+    """Since then no gap between two observations was too long."""
     observed_at: datetime
     by_image: Mapping[LocalImageId, ImageRecord] = {}
 
@@ -58,23 +83,22 @@ class ImageRecords(msgspec.Struct, frozen=True, kw_only=True):
         return now - self.by_image[image].first_detected
 
     def unused_for(self, image: LocalImageId, now: datetime) -> timedelta:
-        """Since the image was last used, as far as the node was observed.
+        """How long the image was observed to be unused.
 
-        A time without observations proves nothing: a node that was switched off must not start
-        with images that all look old.
+        Time without observations does not count: on a node that was off, no image must look old.
         """
         record = self.by_image[image]
         return now - max(record.last_used or record.first_detected, self.observed_since)
 
 
 class DigestPull(msgspec.Struct, frozen=True, kw_only=True):
-    """An image that was pulled by digest for a handler: the runtime chooses for the host only."""
+    """An image that was pulled by digest for a handler, because the runtime ignores handlers."""
 
     reference: str
     runtime_handler: str
     platform: str
     pulled: str
-    """`repository@digest`: what pods of that runtime class must name."""
+    """`repository@digest`, which pods of that runtime class must name."""
 
 
 class ImageHandlers(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +115,7 @@ class ImageHandlers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SavedImageState(msgspec.Struct, frozen=True, kw_only=True):
-    """What must survive a restart."""
+    """The content of the state file."""
 
     records: ImageRecords | None = None
     digest_pulls: tuple[DigestPull, ...] = ()

@@ -1,14 +1,15 @@
-"""Which images the containers use, by image and runtime handler. Pure.
+"""The images that containers use, and the layers that images share. Pure.
 
-A container protects the image it runs and the images it mounts. When its image is not listed for
-its handler, every image of that name is protected, for any handler: a doubt keeps an image.
+A container protects the image that it runs and the images that it mounts. If its image is not
+listed for its handler, it protects every image of that name, for any handler.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from lading.kernel.images import Layer
 from lading.ports.cri import Container, Image
 from lading.runtime_images import images as node_images
 from lading.runtime_images.types import LocalImageId, local_id
@@ -16,9 +17,9 @@ from lading.runtime_images.types import LocalImageId, local_id
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     users: Mapping[LocalImageId, tuple[str, ...]]
-    """For every image in use, the containers that use it, in words."""
+    """The containers that use each image, in words."""
     unresolved: tuple[str, ...]
-    """Containers that name no image; each may need any image."""
+    """Containers without a known image; each may need any image."""
 
 
 def usage(images: Iterable[Image], containers: Iterable[Container]) -> Usage:
@@ -27,7 +28,7 @@ def usage(images: Iterable[Image], containers: Iterable[Container]) -> Usage:
     unresolved = []
     for container in containers:
         running = _running(by_name, container)
-        # One that has an ID which is not listed runs an image that was removed under it.
+        # A container with an unlisted ID runs an image that was removed under it.
         if not running and not container.image_id:
             unresolved.append(_described(container))
         for image in sorted(running):
@@ -40,7 +41,7 @@ def usage(images: Iterable[Image], containers: Iterable[Container]) -> Usage:
 
 
 def _running(by_name: Mapping[str, set[LocalImageId]], container: Container) -> set[LocalImageId]:
-    """By the ID, or by the name where the ID is missing or means nothing here."""
+    """By the ID, or by the name if the ID is missing or unknown."""
     handler = container.image.runtime_handler
     by_id = _named(by_name, container.image_id, handler=handler)
     return by_id or _named(by_name, container.image.image, handler=handler)
@@ -74,3 +75,29 @@ def _named(
 
 def _described(container: Container) -> str:
     return f"container {container.name or container.id} ({container.state})"
+
+
+class LayerCounter:
+    """The bytes that the removal of each image frees, one image after the other.
+
+    Layers that other images need stay. If the runtime reports no layers, the size of the image
+    counts, as in the kubelet; that is too much if images share layers.
+    """
+
+    def __init__(self, layers: Mapping[LocalImageId, tuple[Layer, ...]]) -> None:
+        self._layers = layers
+        self._needed_by = Counter(
+            digest for needed in layers.values() for digest in {layer.digest for layer in needed}
+        )
+
+    def take(self, image: Image) -> int:
+        """Removes the image, and returns the bytes that no other image needs."""
+        needed = self._layers.get(local_id(image))
+        if needed is None:
+            return image.size_bytes
+        sizes = {layer.digest: layer.size_bytes for layer in needed}
+        return sum(size for digest, size in sizes.items() if self._is_last(digest))
+
+    def _is_last(self, digest: str) -> bool:
+        self._needed_by[digest] -= 1
+        return self._needed_by[digest] == 0

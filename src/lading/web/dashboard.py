@@ -1,4 +1,4 @@
-"""Keeps the view values of all pages up to date: one set of watches, whatever looks at them.
+"""Keeps the view values of all pages up to date, with one set of watches for all pages.
 
 Changes that come close together are one event.
 """
@@ -14,9 +14,8 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel.objects import Resource
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
-from lading.web.following import Following
+from lading.web.following import SHOWN_NODES, Following
 from lading.web.hub import Hub
-from lading.web.kinds import SHOWN_NODES
 from lading.web.pin_values import PinValues
 from lading.web.pruning_plan import PlanReader
 from lading.web.views import availability, boot_images, pins, prepull, pruning, wording
@@ -52,7 +51,7 @@ class Dashboard:
         self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.following.run())
             group.create_task(self._refresh())

@@ -1,32 +1,85 @@
-"""What the page asks for when something is opened: too large, or too rarely wanted, to be sent."""
+"""Details that the page requests when a user opens them: too large to send to every page."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from lading.api.core import RUNTIME_CLASSES
 from lading.api.longhorn import IMAGES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
-from lading.api.node import RUNTIME_CLASSES
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.objects import Key
+from lading.pinned_images.rows import Row
+from lading.ports.clock import Clock
+from lading.runtime_images.report import CollectionReport
 from lading.web.dashboard import Dashboard
-from lading.web.kinds import SHOWN_NODES, ShownNode
-from lading.web.live_figures import Agents, LiveFigures
+from lading.web.following import SHOWN_NODES, ShownNode
 from lading.web.pruning_plan import PlanQuery
-from lading.web.views import collection, pin_plan, pins, prepull, pruning, pruning_contents
-from lading.web.views.pin_plan import PlannedSets
+from lading.web.views import collection, pins, prepull, pruning
+from lading.web.views.pins import PlannedSets
+
+FRESH = timedelta(seconds=1)
+KEPT_MAX = 100
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Agents(Protocol):
+    async def rows(self, found: Iterable[Row]) -> list[Row]:
+        """Adds the progress of agents to the rows of unfinished nodes."""
+
+    async def collection(self, node: str) -> CollectionReport | None:
+        """What garbage collection would remove on the node; None without an answer."""
+
+
+class LiveFigures:
+    def __init__(self, agents: Agents | None, clock: Clock) -> None:
+        self._agents = agents
+        self._clock = clock
+        self._rows: dict[Row, tuple[datetime, Row]] = {}
+        self._collections: dict[str, tuple[datetime, CollectionReport | None]] = {}
+        self._asking = asyncio.Lock()
+        self._asking_collections = asyncio.Lock()
+
+    async def rows(self, found: Sequence[Row]) -> list[Row]:
+        if self._agents is None:
+            return list(found)
+        async with self._asking:
+            now = self._clock.now()
+            self._rows = _fresh(self._rows, now)
+            unknown = [row for row in found if row not in self._rows][:KEPT_MAX]
+            answers = await self._agents.rows(unknown) if unknown else []
+            self._rows |= {row: (now, answer) for row, answer in zip(unknown, answers, strict=True)}
+        return [self._rows[row][1] if row in self._rows else row for row in found]
+
+    async def collection(self, node: str) -> CollectionReport | None:
+        if self._agents is None:
+            return None
+        async with self._asking_collections:
+            self._collections = _fresh(self._collections, self._clock.now())
+            if node not in self._collections:
+                answer = await self._agents.collection(node)
+                self._collections[node] = self._clock.now(), answer
+            return self._collections[node][1]
+
+
+def _fresh(known: dict[K, tuple[datetime, V]], now: datetime) -> dict[K, tuple[datetime, V]]:
+    return {key: one for key, one in known.items() if timedelta(0) <= now - one[0] < FRESH}
+
 
 _NUMBER_CHARACTERS_MAX = 9
 
 
 class NotThere(Exception):
-    """The message is a sentence for people."""
+    """The message is a sentence for the user."""
 
 
 class NotPlanned(Exception):
-    """Why sets in files cannot be planned: a sentence a line."""
+    """Why sets in files cannot be planned, one sentence on each line."""
 
 
 class SetPlanner(Protocol):
@@ -81,7 +134,7 @@ class Details:
         return pins.node_detail(node, self._pinned_on(node))
 
     async def collection(self, given: dict[str, str]) -> dict[str, Any]:
-        """What garbage collection would take of the node, as its agent answers."""
+        """What garbage collection would remove on the node, from its agent."""
         node = self._node(given)
         report = await self._figures.collection(node.metadata.name)
         classes = self._following.all(RUNTIME_CLASSES)
@@ -95,7 +148,7 @@ class Details:
         return node
 
     def _pinned_on(self, node: ShownNode) -> pins.Pinned:
-        """What the sets of the node keep there."""
+        """The images that the sets keep on the node."""
         own = {row.set for row in self._dashboard.pins.rows_of(node.metadata.name)}
         existing = (one for one in self._dashboard.pins.existing if one.metadata.name in own)
         return pins.sets_by_digest(existing, self._following.all(RUNTIME_CLASSES))
@@ -108,12 +161,12 @@ class Details:
         return prepull.image_detail(found)
 
     async def pin_plan(self, _given: dict[str, str]) -> dict[str, Any]:
-        """One at a time: it asks registries and kubelets."""
+        """Runs one plan at a time, because a plan asks registries and kubelets."""
         async with self._planning:
-            return pin_plan.value(await self._planner.of_files() if self._planner else None)
+            return pins.plan_value(await self._planner.of_files() if self._planner else None)
 
     async def dropped_plan(self, body: bytes) -> dict[str, Any]:
-        """The same of files that are not on the command line; nothing of them is kept."""
+        """Plans files that a user drops on the page. Nothing is stored."""
         if self._planner is None:
             raise NotPlanned("This dashboard cannot plan sets.")
         try:
@@ -123,7 +176,7 @@ class Details:
         if not dropped.files or not all(name.strip() for name in dropped.files):
             raise Malformed(what="dropped files", text="", reason="expected files with names")
         async with self._planning:
-            return pin_plan.value(await self._planner.of_texts(dropped.files))
+            return pins.plan_value(await self._planner.of_texts(dropped.files))
 
     async def plan(self, given: dict[str, str]) -> dict[str, Any]:
         query = PlanQuery(
@@ -138,9 +191,9 @@ class Details:
         """All repositories of the plan, or the tags and manifests of one."""
         found = await self._dashboard.plan.contents()
         if found is None or "repository" not in given:
-            return pruning_contents.overview(found)
+            return pruning.overview(found)
         name = given["repository"]
-        value = pruning_contents.repository(found, name)
+        value = pruning.repository(found, name)
         if value is None:
             raise NotThere(f"The plan has no repository {name}.")
         return value
@@ -150,7 +203,7 @@ class Details:
         found = await self._dashboard.plan.contents()
         if found is None:
             raise NotThere("The plan has no contents. Write it with --contents.")
-        value = await asyncio.to_thread(pruning_contents.explained, found, reference)
+        value = await asyncio.to_thread(pruning.explained, found, reference)
         if value is None:
             raise NotThere(f"{reference} is not in the registry of the plan.")
         return value

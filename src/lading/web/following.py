@@ -1,4 +1,4 @@
-"""Follows the kinds of the dashboard with one watch each, and knows what it cannot follow.
+"""Follows each kind of the dashboard with one watch, and knows which kinds it cannot follow.
 
 No kind must be there. When a request fails, the API server is asked until it answers; while all is
 well nothing is asked.
@@ -11,16 +11,54 @@ from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry
 
-from lading.kernel.objects import Key, Object, Resource
-from lading.loop.informer import Informers
-from lading.loop.optional_informer import OptionalInformer
+from lading.api.core import RUNTIME_CLASSES, NodeCondition
+from lading.api.imageregistry import IMAGE_PRUNERS
+from lading.api.longhorn import IMAGES, SETTINGS
+from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_IMAGE_HISTORIES
+from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.kernel.objects import Key, Model, Object, Resource
+from lading.loop.informer import Informers, OptionalInformer
 from lading.observability.metrics import Metrics
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 from lading.web import reading
-from lading.web.kinds import FOLLOWED, SHOWN_NODES
 from lading.web.reading import KindState, ReadingKube
+
+
+class ShownNodeImage(Model, frozen=True, kw_only=True):
+    names: tuple[str, ...] = ()
+    size_bytes: int = 0
+
+
+class ShownNodeStatus(Model, frozen=True, kw_only=True):
+    conditions: tuple[NodeCondition, ...] = ()
+    images: tuple[ShownNodeImage, ...] = ()
+
+
+class ShownNode(Object, frozen=True, kw_only=True):
+    """A Node with the images that its kubelet lists."""
+
+    status: ShownNodeStatus = ShownNodeStatus()
+
+
+SHOWN_NODES = Resource(
+    group="", version="v1", kind="Node", plural="nodes", namespaced=False, type=ShownNode
+)
+FOLLOWED: tuple[Resource[Any], ...] = (
+    SHOWN_NODES,
+    PINNED_IMAGE_SETS,
+    MACHINE_CONFIG_POOLS,
+    MACHINE_CONFIG_NODES,
+    IMAGES,
+    SETTINGS,
+    MACHINE_SET_BOOT_IMAGE_HISTORIES,
+    IMAGE_PRUNERS,
+    RUNTIME_CLASSES,
+)
+
 
 T = TypeVar("T", bound=Object)
 PROBE_SECONDS = 2.0
@@ -57,7 +95,7 @@ class Following:
         return self._objects[resource].get(key)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._informers.run())
             group.create_task(self._probe())

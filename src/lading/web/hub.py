@@ -37,7 +37,7 @@ class Subscriber:
         await self._has_events.wait()
 
     def take(self) -> bytes:
-        """What is there, as one text."""
+        """All values, as one text."""
         self._has_events.clear()
         found = b"".join(self._events)
         self._events.clear()
@@ -56,7 +56,7 @@ class Hub:
         return len(self._subscribers)
 
     def put(self, collection: str, key: str, value: Any) -> None:
-        """A value that is as it was changes nothing."""
+        """Ignores a value that did not change."""
         encoded = msgspec.Raw(_encode(value))
         values = self._values.setdefault(collection, {})
         if key in values and bytes(values[key]) == bytes(encoded):
@@ -71,14 +71,14 @@ class Hub:
             self._dropped.setdefault(collection, set()).add(key)
 
     def replace(self, collection: str, values: dict[str, Any]) -> None:
-        """A small collection as a whole."""
+        """Replaces a small collection."""
         for key in [key for key in self._values.get(collection, {}) if key not in values]:
             self.drop(collection, key)
         for key, value in values.items():
             self.put(collection, key, value)
 
     def publish(self) -> None:
-        """One event with what changed since the last one, to every page."""
+        """Sends the changes since the last event to every page."""
         if not self._changed and not self._dropped:
             return
         event = _event("delta", {"put": self._changed, "drop": self._dropped})
@@ -99,7 +99,7 @@ class Hub:
             self._subscribers.discard(one)
 
     def text_for(self, one: Subscriber) -> bytes:
-        """What is to be sent to the page now."""
+        """The next events for the page."""
         if one.is_behind:
             one.take()
             one.is_behind = False
@@ -108,5 +108,5 @@ class Hub:
 
 
 def _event(name: str, value: Any) -> bytes:
-    """JSON has no line break, which would end the event."""
+    """Encodes without line breaks, because a line break ends an event."""
     return b"event: %s\ndata: %s\n\n" % (name.encode(), _encode(value))

@@ -1,4 +1,4 @@
-"""The view values of nodes and sets, made anew only for the nodes that changed.
+"""The view values of nodes and sets. Only changed nodes are computed again.
 
 What a set or a pool says about nodes changes all of them; what it reports changes none.
 """
@@ -13,13 +13,12 @@ from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_P
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.kernel.objects import Key, Resource
 from lading.pinned_images import rows
+from lading.pinned_images.membership import Membership
 from lading.pinned_images.rows import Row, RowState
-from lading.pinned_images.rules import Membership
-from lading.web.following import Following
+from lading.web.following import SHOWN_NODES, Following
 from lading.web.hub import Hub
-from lading.web.kinds import SHOWN_NODES
 from lading.web.views import pins
-from lading.web.views.problems import ShownProblem
+from lading.web.views.wording import ShownProblem
 
 NODES_PER_TURN = 10  # with 50 sets each a few milliseconds; then the other tasks get their turn
 
@@ -116,12 +115,12 @@ class PinValues:
     def _pools_by_set(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for pool in self._following.all(MACHINE_CONFIG_POOLS):
-            for name in self._membership.entries(pool.metadata.name):
+            for name in self._membership.sets_named_by(pool.metadata.name):
                 found.setdefault(name, []).append(pool.metadata.name)
         return found
 
 
 def _meaning(image_set: PinnedImageSet) -> tuple[Any, ...]:
-    """What decides which nodes hold the set, and which generation."""
+    """The fields that decide which nodes hold the set, and its generation."""
     metadata = image_set.metadata
     return (metadata.uid, metadata.generation, metadata.labels, metadata.deletion_timestamp)

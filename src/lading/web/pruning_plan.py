@@ -1,4 +1,4 @@
-"""Reads the file of `lading prune plan`, as often as it is asked for.
+"""Reads the file of `lading prune plan` for each request.
 
 A plan may have a million lines: they are read one by one in a thread, and only one page of those
 that match is kept. The contents of a registry, with which a plan can be walked, are kept until the
@@ -22,7 +22,7 @@ CONTENTS_BYTES_MAX = 32 << 20  # about 30,000 images; in memory three times as m
 
 
 class PlanQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which lines: of a repository, and with a text in their names or digests; none means all."""
+    """Selects lines by repository, and by a text in names or digests; empty means all."""
 
     repository: str = ""
     search: str = ""
@@ -45,7 +45,7 @@ class PlanLines(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanReader:
-    """`file` is None where no plan is shown; one that `comes_later` need not be there yet."""
+    """`file` is None if no plan is shown. With `comes_later` it need not exist yet."""
 
     def __init__(self, file: Path | None, *, comes_later: bool = False) -> None:
         self._path = file
@@ -81,7 +81,7 @@ class PlanReader:
         return await asyncio.to_thread(_read, self._file, query)
 
     async def contents(self) -> PlanContents | None:
-        """None where there is no file, or one without contents."""
+        """None if there is no file, or if it has no contents."""
         if self._file is None:
             return None
         async with self._reading:

@@ -1,4 +1,4 @@
-"""A client that only reads, and what its requests tell about each kind and the connection.
+"""A read-only client that reports the state of each kind and of the connection.
 
 A kind that is missing or forbidden is a fact that the page shows, like any other.
 """
@@ -33,7 +33,7 @@ Report = Callable[[Resource[Any], kube.KubeError | None], None]
 
 
 class ReadingKube:
-    """Passes reads on and reports how they ended; writes are a bug of the dashboard."""
+    """Forwards reads and reports their results. A write is a bug of the dashboard."""
 
     def __init__(self, client: Kube, report: Report) -> None:
         self._client = client
@@ -96,7 +96,7 @@ class ReadingKube:
 
 
 def state_after(error: kube.KubeError | None) -> KindState | None:
-    """What the end of a request tells about its kind; None when it tells nothing."""
+    """The state of a kind after a request; None if the request does not show it."""
     match error:
         case None:
             return KindState.SERVED

@@ -6,6 +6,8 @@ a plan is made of what is sent, and only when a page of this server sends it.
 """
 
 import asyncio
+import hmac
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib import resources
@@ -16,9 +18,9 @@ from aiohttp import web
 
 from lading.kernel.errors import Malformed
 from lading.kernel.host_guard import HostGuard
+from lading.kernel.values import Redacted
 from lading.web.details import NotPlanned, NotThere
 from lading.web.hub import Hub
-from lading.web.session import Session
 from lading.web.views import wording
 
 HOST = "127.0.0.1"
@@ -61,12 +63,33 @@ Plans = Mapping[str, Callable[[bytes], Awaitable[Any]]]
 """Path -> what plans the body of a POST, answers with JSON, and changes nothing."""
 
 
+_SECRET_BYTES = 32
+
+
+def _new_secret() -> str:
+    return secrets.token_urlsafe(_SECRET_BYTES)
+
+
+class Session(Redacted, frozen=True):
+    token: str = msgspec.field(default_factory=_new_secret)
+    cookie: str = msgspec.field(default_factory=_new_secret)
+
+    def accepts_token(self, given: str) -> bool:
+        return _equal(given, self.token)
+
+    def accepts_cookie(self, given: str) -> bool:
+        return _equal(given, self.cookie)
+
+
+def _equal(given: str, wanted: str) -> bool:
+    """Compares in constant time."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
+
+
 @asynccontextmanager
-async def serve(
-    hub: Hub, answers: Answers, plans: Plans, *, port: int = 0, session: Session | None = None
-) -> AsyncIterator[str]:
+async def serve(hub: Hub, answers: Answers, plans: Plans, *, port: int = 0) -> AsyncIterator[str]:
     """Serves while the block runs and yields the URL with the token; port 0 takes a free one."""
-    session = session or Session()
+    session = Session()
     runner = web.AppRunner(
         make_app(hub, answers, plans, session),
         access_log=None,
@@ -125,7 +148,7 @@ def _checked(guard: HostGuard, session: Session, planned: frozenset[str]) -> Any
 
 
 def _cookie_name(request: web.Request) -> str:
-    """By port: a browser sends the cookies of one port of a host to every other."""
+    """The name has the port, because a browser sends cookies to all ports of a host."""
     assert request.transport is not None
     return f"lading-dashboard-{request.transport.get_extra_info('sockname')[1]}"
 
@@ -135,7 +158,7 @@ def _cookie(request: web.Request) -> str:
 
 
 def _is_navigation(request: web.Request) -> bool:
-    """A person opens the page; a prefetch of the browser or a preview of the link must not."""
+    """Refuses a prefetch of the browser and a preview of the link, which would use up the token."""
     headers = request.headers
     purposes = (headers.get(name, "") for name in ("Sec-Purpose", "Purpose", "X-Moz"))
     return (

@@ -9,14 +9,13 @@ from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 from lading.web import server
 from lading.web.dashboard import Dashboard
-from lading.web.details import Details, SetPlanner
-from lading.web.live_figures import Agents
+from lading.web.details import Agents, Details, SetPlanner
 from lading.web.pruning_plan import PlanReader
 
 
 class ServedDashboard(msgspec.Struct, frozen=True, kw_only=True):
     url: str
-    """With the token, which is all that a reader needs."""
+    """Contains the token, which is all that a reader needs."""
     dashboard: Dashboard
 
     async def run(self) -> None:

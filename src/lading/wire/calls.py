@@ -1,4 +1,4 @@
-"""gRPC calls straight from the service descriptors, without generated stubs, by grpclib."""
+"""gRPC calls by service descriptors and grpclib, without generated stubs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -39,7 +39,7 @@ class CallFailed(Exception):
 
 
 class Channel:
-    """Connects with its first call, and again after the peer was restarted."""
+    """Connects at the first call, and again after a restart of the peer."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint

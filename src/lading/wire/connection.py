@@ -1,7 +1,7 @@
 """grpclib's connection to a runtime, with bounds on every answer and typed reasons for its end.
 
 grpclib and h2 speak the protocol. This module sets their limits, and hands grpclib's events on
-where it would leave a call waiting: docs/adr/0016.
+where it would leave a call waiting: docs/contributors/adr/0016.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class CannotConnect(Exception):
 
 
 class RuntimeConnection(grpclib.client.Channel):
-    """Connects when it is needed, and again after the connection was lost."""
+    """Connects when needed, and again after a lost connection."""
 
     def __init__(self, *, address: tuple[str, int | None], on_lost: OnLost) -> None:
         host, port = address

@@ -1,4 +1,4 @@
-"""Serves gRPC calls straight from the service descriptors, without generated stubs, by grpclib."""
+"""Serves gRPC calls by service descriptors and grpclib, without generated stubs."""
 
 import re
 import weakref

@@ -1,23 +1,20 @@
-"""Opens what an administrator lets us ask in a cloud."""
+"""Opens the clouds that an administrator lets Lading ask."""
 
-import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 from lading.boot_images.types import CloudAccess
-from lading.ports.clock import Clock
+from lading.ports.ec2 import Ec2Error
 
 
-@asynccontextmanager
-async def open_clouds(
-    clock: Clock, *, aws_credentials_file: Path | None = None
-) -> AsyncIterator[CloudAccess]:
-    """Without a file of keys no cloud is asked anything."""
-    if aws_credentials_file is None:
-        yield CloudAccess()
-        return
-    from lading.adapters.ec2 import client
-
-    async with client.open_client(aws_credentials_file, clock, os.environ) as ec2:
-        yield CloudAccess(ec2=ec2)
+def cloud_access(*, ask_aws: bool, aws_credentials_file: Path | None) -> CloudAccess:
+    """Without an option, Lading sends no request to a cloud."""
+    if not ask_aws and aws_credentials_file is None:
+        return CloudAccess()
+    try:
+        from lading.adapters.ec2 import Ec2Client  # botocore is an optional package
+    except ModuleNotFoundError:
+        raise Ec2Error(
+            "requests to EC2 need the package botocore; install lading[aws], or use the image of"
+            " Lading, which has it"
+        ) from None
+    return CloudAccess(ec2=Ec2Client(aws_credentials_file))

@@ -1,20 +1,17 @@
-"""Finds the cluster that a command uses, and makes a client of it."""
+"""Finds the cluster that a command uses, and opens a client of it."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lading.adapters.kube import client, connect
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
-from lading.adapters.kube.limiter import REQUESTS_PER_SECOND
+from lading.adapters.kube.retry import REQUESTS_PER_SECOND
+from lading.observability.metrics import Metrics
 from lading.ports import kube
 from lading.ports.clock import Clock
-from lading.ports.http import Exchange, Request
-
-if TYPE_CHECKING:
-    from lading.observability.metrics import Metrics
+from lading.ports.http import HttpTransport, Request
 
 _NEEDS_CREDENTIALS = Request(method="GET", path="/api")
 
@@ -29,9 +26,9 @@ def find(
     return connect.find(environment, file=file, context=context, namespace=namespace)
 
 
-def client_of(exchange: Exchange) -> KubeClient:
+def client_of(transport: HttpTransport) -> KubeClient:
     """A client of a server in this process."""
-    return KubeClient(exchange)
+    return KubeClient(transport)
 
 
 @asynccontextmanager
@@ -43,12 +40,8 @@ async def open_client(
     metrics: "Metrics | None" = None,
     is_rate_limited: bool = True,
 ) -> AsyncIterator[KubeClient]:
-    def measured(exchange: Exchange) -> Exchange:
-        if metrics is None:
-            return exchange
-        from lading.observability import requests  # a command for people has no metrics
-
-        return requests.measured(exchange, metrics)
+    def measured(transport: HttpTransport) -> HttpTransport:
+        return transport if metrics is None else metrics.measured(transport)
 
     async with connect.connect(
         connection,
@@ -61,7 +54,7 @@ async def open_client(
 
 
 async def require_credentials(api: KubeClient) -> None:
-    """Raises Unauthorized when the cluster does not accept ours; which rights we have is open."""
+    """Raises Unauthorized if the cluster refuses the credentials. Does not check rights."""
     try:
         await api.send(_NEEDS_CREDENTIALS)
     except kube.Forbidden:

@@ -1,16 +1,15 @@
-"""The process `lading controller`: the cluster's parts of all features."""
+"""The process `lading controller`: the cluster components of all features."""
 
 import random
 
-from lading.api.coordination import LEASES
+from lading.api.core import LEASES
 from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import Key
-from lading.loop.election import Elector
+from lading.loop.election import CLIENT_GO_TIMING, Elector, Timing
 from lading.loop.feature import Context, Feature
 from lading.loop.informer import Informers
 from lading.loop.manager import Manager
 from lading.loop.recorder import EventRecorder
-from lading.loop.timing import CLIENT_GO_TIMING, Timing
 from lading.observability.metrics import Metrics
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
@@ -34,7 +33,7 @@ def controllers(
     elector: Elector | None = None,
     features: tuple[Feature, ...] = FEATURES,
 ) -> Manager:
-    """`instance` is the name of this replica, for its events."""
+    """Events of this replica carry the name `instance`."""
     context = Context(
         kube=kube,
         clock=clock,
@@ -71,7 +70,7 @@ def elector(
     identity: str,
     timing: Timing = CLIENT_GO_TIMING,
 ) -> Elector:
-    """One of the replicas leads; the identity must be unique per process."""
+    """Elects one replica as the leader. The identity must be unique for each process."""
     return Elector(
         kube=kube,
         clock=clock,

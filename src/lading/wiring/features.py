@@ -1,4 +1,4 @@
-"""Every feature, and what follows from them all. A new feature is one more line here."""
+"""All features, and the kinds that they own. Add a new feature here."""
 
 from collections.abc import Iterable
 
@@ -22,7 +22,7 @@ FEATURES: tuple[Feature, ...] = (
 
 
 def definitions_of(features: Iterable[Feature]) -> tuple[Definition, ...]:
-    """Every kind that one of them owns, once."""
+    """The kinds that the features own, each once."""
     return tuple({one.name: one for feature in features for one in feature.owns}.values())
 
 

@@ -1,12 +1,12 @@
-"""The gates of all features, without the features: what an option needs to know of them."""
+"""The gates of all features. Options need them, and the features are slow to load."""
 
-from lading.boot_images.gate import MANAGED_BOOT_IMAGES
+from lading.boot_images.types import MANAGED_BOOT_IMAGES
 from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gate
-from lading.pinned_images.gate import PINNED_IMAGES
-from lading.prepull.gate import PRE_PULL
-from lading.pruning.gate import IMAGE_PRUNER_GATE
-from lading.runtime_images.gate import RUNTIME_CLASS_IN_IMAGE_CRI_API
+from lading.pinned_images.types import PINNED_IMAGES
+from lading.prepull.types import PRE_PULL
+from lading.pruning.operator.types import IMAGE_PRUNER_GATE
+from lading.runtime_images.types import RUNTIME_CLASS_IN_IMAGE_CRI_API
 
 GATES: tuple[Gate, ...] = (
     PINNED_IMAGES,

@@ -1,4 +1,4 @@
-"""Asks registries, and a cluster where one is named, for the digests of images."""
+"""Resolves images of files, of the pods of a cluster and of a release to digests."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
@@ -9,18 +9,17 @@ from lading.api.core import PODS, Pod
 from lading.kernel import references
 from lading.kernel.objects import Key
 from lading.kernel.values import replace
-from lading.pinned_images import image_digests, release_payload, running_images
-from lading.pinned_images.image_digests import ImageDigests, Unresolved
+from lading.pinned_images.authoring import image_digests, release_payload
+from lading.pinned_images.authoring.image_digests import ImageDigests, Unresolved
 from lading.ports.clock import Clock
 from lading.ports.kube import Selection
-from lading.wiring import cluster_pull_secrets
 from lading.wiring.host import machine_platform
-from lading.wiring.registries import CredentialSettings, open_registries
+from lading.wiring.registries import CredentialSettings, named_pull_secrets, open_registries
 
 
 class PodSelection(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: tuple[str, ...] = ()
-    """None means all."""
+    """Empty means all."""
     label_selector: str = ""
 
 
@@ -34,13 +33,13 @@ async def resolved(
     pull_secrets: Sequence[Key],
     show: Callable[[str], None],
 ) -> ImageDigests:
-    """Pods and pull secrets need a client; `found_in` has further images with their places."""
+    """Pods and pull secrets need a client. `found_in`: other images, and where each was found."""
     images = dict(found_in)
     problems: list[Unresolved] = []
-    secrets = await cluster_pull_secrets.read(client, pull_secrets) if client else []
+    secrets = await named_pull_secrets(client, pull_secrets) if client else []
     if pods is not None:
         assert client is not None, "pods need a cluster"
-        for one in running_images.running_images([pod async for pod in _pods(client, pods)]):
+        for one in image_digests.running_images([pod async for pod in _pods(client, pods)]):
             if one.problem:
                 problems.append(
                     Unresolved(image=one.image, found_in=one.found_in, reason=one.problem)

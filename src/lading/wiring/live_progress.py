@@ -1,12 +1,12 @@
-"""What agents answer now, for commands and the dashboard: how far they are, and what would go.
+"""Asks agents directly for their progress and for what garbage collection would remove.
 
-A user who may not ask, or reaches no agent, gets fewer answers and no error: the reports of the
-nodes have the same progress a little later.
+An agent that does not answer, or that the user may not ask, is left out without an error: the
+status of its node has the same progress a little later.
 """
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -14,43 +14,36 @@ from lading.adapters.kube import agent_proxy
 from lading.adapters.kube.client import KubeClient
 from lading.kernel.errors import UNREADABLE
 from lading.kernel.objects import Key
-from lading.pinned_images import live
-from lading.pinned_images.progress import PROGRESS_PATH, Progress
+from lading.pinned_images import rows
 from lading.pinned_images.rows import Row
+from lading.pinned_images.types import PROGRESS_PATH, Progress
 from lading.ports.kube import KubeError
-
-if TYPE_CHECKING:
-    from lading.runtime_images.report import CollectionReport
+from lading.runtime_images.report import COLLECTION_PATH, CollectionReport
 
 T = TypeVar("T")
 ASK_SECONDS_MAX = 2.0
-"""An agent that answers at all answers at once; a table must not wait for one that does not."""
+"""A table must not wait long for an agent that does not answer."""
 ASKED_AT_ONCE_MAX = 10
 
 
 class LiveProgress:
-    """Remembers the pods of agents, and looks for them again when one does not answer."""
+    """Caches the pods of agents. Lists them again after one did not answer."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
         self._pods: dict[str, Key] | None = None
 
     async def rows(self, found: Iterable[Row]) -> list[Row]:
-        """The rows with what the agents of unfinished nodes answer."""
+        """Adds the progress of agents to the rows of unfinished nodes."""
         found = list(found)
-        return live.with_progress(found, await self.progress(live.nodes_to_ask(found)))
+        return rows.with_progress(found, await self.progress(rows.nodes_to_ask(found)))
 
     async def progress(self, nodes: Iterable[str]) -> dict[str, Progress]:
-        """The answers by node; nodes that do not answer are left out."""
+        """The progress by node, without the nodes that do not answer."""
         return await self._answers(nodes, PROGRESS_PATH, Progress)
 
-    async def collection(self, node: str) -> "CollectionReport | None":
-        """What garbage collection would take on the node; None when its agent does not answer."""
-        from lading.runtime_images.report import (  # only the page asks
-            COLLECTION_PATH,
-            CollectionReport,
-        )
-
+    async def collection(self, node: str) -> CollectionReport | None:
+        """What garbage collection would remove on the node; None if its agent does not answer."""
         return (await self._answers((node,), COLLECTION_PATH, CollectionReport)).get(node)
 
     async def _answers(self, nodes: Iterable[str], path: str, form: type[T]) -> dict[str, T]:

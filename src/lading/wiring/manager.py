@@ -1,4 +1,4 @@
-"""Puts the parts of all features together to what one process runs. It knows none by name."""
+"""Combines the components of all features into the manager of one process."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -11,33 +11,35 @@ import structlog
 from lading.installation import check
 from lading.kernel.objects import Key, Resource
 from lading.kernel.values import replace
-from lading.loop import event_series
-from lading.loop.event_series import Severity
-from lading.loop.feature import C, Context, Feature, Part, Work
-from lading.loop.managed_part import ManagedPart, Served
+from lading.loop import recorder
+from lading.loop.component_runner import ComponentRunner, Served
+from lading.loop.dependencies import ProcessEventReason
+from lading.loop.feature import C, Component, Context, Feature, Tasks
 from lading.loop.manager import Manager
-from lading.loop.reasons import ProcessEventReason
+from lading.loop.recorder import Severity
 from lading.ports import kube
 
 log = structlog.get_logger(__name__)
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """The object that stands for a process, which events about the process itself regard."""
+    """The object that events about the process itself refer to."""
 
     resource: Resource[Any]
     key: Key
 
 
 def manager_of(
-    parts: Iterable[tuple[Feature, Part[C]]], context: C, *, subject: Subject | None
+    parts: Iterable[tuple[Feature, Component[C]]], context: C, *, subject: Subject | None
 ) -> Manager:
     made = [(feature, part, _managed(feature, part, context)) for feature, part in parts]
     for feature, part, managed in made:
         managed.set_alternatives(
             one
             for owner, other, one in made
-            if part.one_of and (owner, other.one_of) == (feature, part.one_of) and one != managed
+            if part.alternatives_group
+            and (owner, other.alternatives_group) == (feature, part.alternatives_group)
+            and one != managed
         )
     return Manager(
         informers=context.informers,
@@ -48,9 +50,9 @@ def manager_of(
     )
 
 
-def _managed(feature: Feature, part: Part[C], context: C) -> ManagedPart:
+def _managed(feature: Feature, part: Component[C], context: C) -> ComponentRunner:
     own = replace(context, informers=context.informers.scoped())
-    return ManagedPart(
+    return ComponentRunner(
         name=feature.name,
         is_on=feature.is_on(context.gates),
         kinds=part.reads,
@@ -65,14 +67,16 @@ def _managed(feature: Feature, part: Part[C], context: C) -> ManagedPart:
 
 
 @asynccontextmanager
-async def _open(feature: Feature, part: Part[C], context: C, served: Served) -> AsyncIterator[Work]:
+async def _open(
+    feature: Feature, part: Component[C], context: C, served: Served
+) -> AsyncIterator[Tasks]:
     await _note_foreign(feature, context)
     async with part.open(replace(context, served=served)) as work:
         yield work
 
 
 async def _note_foreign(feature: Feature, context: Context) -> None:
-    """A note is not worth ending the process when the API server is away at this moment."""
+    """Logs only: an unavailable API server must not end the process because of a note."""
     try:
         notes = await check.foreign(context.kube, feature.owns)
     except kube.Transient as error:
@@ -85,7 +89,7 @@ async def _note_foreign(feature: Feature, context: Context) -> None:
 async def _report_waiting(
     context: C, subject: Subject | None, feature: str, missing: tuple[str, ...]
 ) -> None:
-    """One event on the object that stands for the process; without such an object only the log."""
+    """Records an event about the subject. Without a subject, the log has the report."""
     if subject is None:
         return
     try:
@@ -96,7 +100,7 @@ async def _report_waiting(
         log.warning("event was not recorded", about=str(subject.key), error=str(error))
         return
     context.recorder.record(
-        event_series.reference(subject.resource, found),
+        recorder.reference(subject.resource, found),
         reason=ProcessEventReason.WAITING_FOR_KINDS,
         action="StartFeature",
         note=f"Feature {feature} waits for {', '.join(missing)}. Install the missing kinds, for "

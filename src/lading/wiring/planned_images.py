@@ -1,7 +1,7 @@
-"""Images of a plan: what they are made of, and whether their registries hand them out now.
+"""Images of a plan: their layers and sizes, and whether their registries serve them now.
 
-What a digest resolves to never changes, so it comes from the journal where it is known. That an
-image could be had once says nothing about today: what a plan would pull is asked for.
+The content of a digest never changes, so the journal is used where it knows it. An image may be
+gone from its registry meanwhile, so images that a plan would pull are looked up again.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -12,16 +12,16 @@ from lading.kernel.platforms import Platform
 from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import FailedResolution
 from lading.ports.clock import Clock
-from lading.ports.journal import Journal
+from lading.ports.node import Journal
 from lading.ports.registry import Registry
 
 
-class _NothingNoted:
+class _NoJournal:
     def entries(self) -> Mapping[str, Any]:
         return {}
 
     def put(self, key: str, value: Any) -> None:
-        """What is asked now is only true now."""
+        """Results are not cached."""
 
 
 class PlannedImages:
@@ -31,7 +31,7 @@ class PlannedImages:
         self._from_journal: set[ImageKey] = set()
 
     async def resolve(self, keys: Set[ImageKey]) -> None:
-        """Each key at most once, however many nodes want it."""
+        """Resolves each key at most once, also if several nodes want it."""
         new = keys - self._noted.resolutions().keys() - self._noted.failed().keys()
         self._noted.resolve(new)
         self._from_journal |= new & self._noted.resolutions().keys()
@@ -44,7 +44,7 @@ class PlannedImages:
         return self._noted.failed()
 
     async def failures_now(self, keys: Iterable[ImageKey]) -> Mapping[ImageKey, FailedResolution]:
-        """Of those that only the journal knows; the others were asked for a moment ago."""
+        """Looks up the keys that only the journal knows. The others were looked up just now."""
         unsure = self._from_journal.intersection(keys)
         self._asked.resolve(unsure - self._asked.failed().keys())
         await self._asked.wait()
@@ -60,7 +60,7 @@ def of(
 ) -> PlannedImages:
     return PlannedImages(
         _resolver(registry, clock, journal, platform_of),
-        _resolver(registry, clock, _NothingNoted(), platform_of),
+        _resolver(registry, clock, _NoJournal(), platform_of),
     )
 
 
@@ -71,8 +71,8 @@ async def failures_now(
     *,
     platform_of: Callable[[str], Platform],
 ) -> Mapping[ImageKey, FailedResolution]:
-    """For images that another command resolved."""
-    resolver = _resolver(registry, clock, _NothingNoted(), platform_of)
+    """Looks up images that are resolved already."""
+    resolver = _resolver(registry, clock, _NoJournal(), platform_of)
     try:
         resolver.resolve(keys)
         await resolver.wait()

@@ -1,9 +1,9 @@
-"""Opens what a run of the pruner needs: clusters, the registry, the trash, what is remembered."""
+"""Opens a session of the pruner: clusters, registry, trash and the files of earlier runs."""
 
 import asyncio
 import os
 import tomllib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -22,73 +22,84 @@ from lading.adapters.registry.administration import AdministrationClient
 from lading.adapters.registry.certificates import HostCertificates
 from lading.adapters.registry.credentials import Chain, CredentialSource, Table
 from lading.adapters.registry.endpoints import Endpoint
-from lading.adapters.state_file import LocalStateFile
+from lading.adapters.state_files import LocalStateFile
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.references import Reference
-from lading.ports.cluster import Cluster
+from lading.ports.kube import Cluster
+from lading.ports.node import StateFile
 from lading.ports.registry import Credential
-from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
 from lading.pruning.engine.controller import Pruner, PruneRequest
 from lading.pruning.engine.decisions.guards import Limits
-from lading.pruning.engine.decisions.policy import Policy
+from lading.pruning.engine.decisions.policy import NO_POLICY, Policy
 from lading.pruning.engine.inventory import observe_streams
 from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.inventory.observe_registry import WORKERS_DEFAULT
 from lading.pruning.engine.references import mirrors, observe, references_file
-from lading.pruning.engine.references.custom_paths import CustomPath
+from lading.pruning.engine.references.custom_paths import READY_MADE, CustomPath
 from lading.pruning.engine.references.observe import ClusterReferences, Reading
 from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.engine.trash.registry_file import RegistryFile
 from lading.pruning.engine.trash.trash import REPOSITORY_DEFAULT, Trash, TrashSettings
-from lading.pruning.engine.types import Settings, Source
+from lading.pruning.engine.types import TRASH_PERIOD_DEFAULT, Settings, Source
 from lading.wiring.registries import report_problem
 
 LEDGER_TAG = "ledger"
+REFERENCES_AGE_MAX_DEFAULT = timedelta(hours=1)
 REFERENCES_BYTES_MAX = 512 * 1024 * 1024  # millions of pods
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line says."""
+class RegistryTrust(msgspec.Struct, frozen=True):
+    """How the certificate of the registry is verified."""
 
-    connections: tuple[Connection, ...]
-    reference_files: tuple[Path, ...]
-    references_age_max: timedelta
-    source: Source | None
-    url: RegistryUrl | None
-    certificate_authority: Path | None
-    force_insecure: bool
-    registry_names: tuple[str, ...]
-    registries_conf: Path | None
-    hosts_folder: Path | None
-    storage_url: str
-    """Empty for the API of the registry."""
-    repositories: tuple[str, ...]
-    reading: Reading
-    policy: Policy
-    limits: Limits
-    trash_repository: str
-    trash_period: timedelta
-    trash_copy: bool
-    no_trash: bool
-    stream_trash: bool
-    state_folder: Path | None
-    workers: int
+    authority: Path | None = None
+    insecure: bool = False
 
 
-class Opened(msgspec.Struct, frozen=True, kw_only=True):
+class PruneOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What to prune, as the command line says it. The defaults are those of its options."""
+
+    connections: tuple[Connection, ...] = ()
+    reference_files: tuple[Path, ...] = ()
+    references_age_max: timedelta = REFERENCES_AGE_MAX_DEFAULT
+    source: Source | None = None
+    """None: ImageStreams if the cluster serves them, else a plain registry."""
+    url: RegistryUrl | None = None
+    trust: RegistryTrust = RegistryTrust()
+    registry_names: tuple[str, ...] = ()
+    mirror_files: tuple[Path, ...] = ()
+    """Files like registries.conf, and folders like certs.d."""
+    storage_url: str = ""
+    """Empty: read the API of the registry."""
+    repositories: tuple[str, ...] = ()
+    reading: Reading = Reading(settings=Settings(), custom=READY_MADE)
+    policy: Policy = NO_POLICY
+    limits: Limits = Limits()
+    trash: bool | None = None
+    """None: for plain registries only."""
+    trash_repository: str = ""
+    """Empty: the default of the source."""
+    trash_period: timedelta = TRASH_PERIOD_DEFAULT
+    state_folder: Path | None = None
+    workers: int = WORKERS_DEFAULT
+
+
+class PruneSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A pruner with open connections."""
+
     pruner: Pruner
     source: Source
     registry: str
     kube: KubeClient | None = None
-    """Of the first cluster."""
+    """The client of the first cluster."""
 
 
 class NothingToPrune(Exception):
-    """No registry is known, or none may be changed: there is nothing that a run could do."""
+    """There is no registry, or the options exclude it."""
 
 
 @asynccontextmanager
-async def open_pruner(options: Options) -> AsyncIterator[Opened]:
+async def open_pruner(options: PruneOptions) -> AsyncIterator[PruneSession]:
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         clients = [
@@ -107,14 +118,14 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
             open_administration(
                 options.url or RegistryUrl(host=registry),
                 clock,
-                trust=RegistryTrust(options.certificate_authority, insecure=options.force_insecure),
+                trust=options.trust,
                 cluster_token=await _cluster_token(options, source, clusters),
             )
         )
         trash = _trash(options, source, registry, administration)
         known_file = _state_file(options, registry, "manifests")
         known = await _known(known_file)
-        yield Opened(
+        yield PruneSession(
             source=source,
             registry=registry,
             kube=clients[0] if clients else None,
@@ -123,13 +134,13 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
                     source=source,
                     registry=registry,
                     registry_names=(registry, *options.registry_names, *(hosts or ())),
-                    mirrors=tuple(await asyncio.to_thread(lambda: [*_mirrors(options)])),
+                    mirrors=await asyncio.to_thread(_mirrors, options.mirror_files),
                     reading=options.reading,
                     policy=options.policy,
                     limits=options.limits,
                     repositories=options.repositories,
                     workers=options.workers,
-                    fills_trash=not options.no_trash,
+                    fills_trash=options.trash is not False,
                 ),
                 clusters=clusters,
                 files=await reference_files(
@@ -147,7 +158,7 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
             await known_file.replace(known.encoded())
 
 
-def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> str:
+def _registry_name(options: PruneOptions, source: Source, hosts: tuple[str, ...]) -> str:
     if source is not Source.IMAGE_STREAMS and not options.reading.settings.prune_registry:
         raise NothingToPrune(
             "--prune-registry=false deletes only API objects, and a plain registry has none"
@@ -164,13 +175,6 @@ def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> 
     )
 
 
-class RegistryTrust(msgspec.Struct, frozen=True):
-    """How the certificate of the registry is verified."""
-
-    authority: Path | None
-    insecure: bool
-
-
 @asynccontextmanager
 async def open_administration(
     url: RegistryUrl,
@@ -179,9 +183,9 @@ async def open_administration(
     trust: RegistryTrust,
     cluster_token: Credential | None = None,
 ) -> AsyncIterator[AdministrationClient]:
-    """A client of the registry at this address, and of no mirror.
+    """A client of the registry at this address. It uses no mirror.
 
-    It has the logins of this machine, and the token of a cluster only for ImageStreams.
+    It has the logins of this machine, and for ImageStreams the token of the cluster.
     """
     async with registry_client.connect(
         clock,
@@ -193,17 +197,17 @@ async def open_administration(
 
 
 def open_storage(url: str) -> Storage:
-    """Imported only here: runs on the API of a registry need no obstore."""
+    """Runs on the API of a registry need no obstore, so it is imported here."""
     from lading.adapters.storage import object_storage
 
     return object_storage.open_storage(url, environment=os.environ)
 
 
 class OneRegistry:
-    """Connects to the one registry that is pruned; no mirror, no other host.
+    """Connects to the registry that is pruned, and to no mirror.
 
-    HTTPS, and where that is not spoken HTTP, if the registry need not be verified and the address
-    names no scheme: with --force-insecure, or on this machine.
+    It uses HTTPS. It falls back to HTTP if the address has no scheme and is a loopback address, or
+    with --force-insecure.
     """
 
     def __init__(self, url: RegistryUrl, trust: RegistryTrust) -> None:
@@ -237,9 +241,9 @@ def _credentials(
 
 
 async def _cluster_token(
-    options: Options, source: Source, clusters: Sequence[Cluster]
+    options: PruneOptions, source: Source, clusters: Sequence[Cluster]
 ) -> Credential | None:
-    """As oc shows it to the registry of the cluster; it carries the only hosts that may get it."""
+    """oc sends this token to the registry of the cluster; no other host gets it."""
     if source is not Source.IMAGE_STREAMS or not clusters:
         return None
     user = options.connections[0].user
@@ -251,25 +255,24 @@ async def _cluster_token(
 
 
 def _trash(
-    options: Options, source: Source, registry: str, administration: AdministrationClient
+    options: PruneOptions, source: Source, registry: str, administration: AdministrationClient
 ) -> Trash | None:
-    """For ImageStreams only where it is asked for: the role of the pruner may not push."""
+    """ImageStreams need --trash, because the role of OpenShift's pruner may not push."""
     of_streams = source is Source.IMAGE_STREAMS
     prunes_registry = options.reading.settings.prune_registry
-    if of_streams and not (options.stream_trash and prunes_registry):
+    if of_streams and not (options.trash and prunes_registry):
         return None
     default = f"{{project}}/{REPOSITORY_DEFAULT}" if of_streams else REPOSITORY_DEFAULT
     settings = TrashSettings(
         registry=registry,
         repository=options.trash_repository or default,
         period=options.trash_period,
-        may_copy=options.trash_copy,
     )
     return Trash(administration, settings)
 
 
-def _state_file(options: Options, registry: str, name: str) -> StateFile | None:
-    """Each registry has its own: a tag of the same name elsewhere has another age."""
+def _state_file(options: PruneOptions, registry: str, name: str) -> StateFile | None:
+    """One folder per registry: the same tag has another age in another registry."""
     folder = options.state_folder
     if folder is None:
         return None
@@ -277,12 +280,14 @@ def _state_file(options: Options, registry: str, name: str) -> StateFile | None:
 
 
 def _ledger_file(
-    options: Options, source: Source, registry: str, trash: Trash | None
+    options: PruneOptions, source: Source, registry: str, trash: Trash | None
 ) -> StateFile | None:
-    """ImageStreams have their own dates, and no project that is sure to exist."""
+    """ImageStreams need none in the registry: they record their own dates."""
     local = _state_file(options, registry, "ledger.json")
-    if local is not None or trash is None or options.no_trash or source is Source.IMAGE_STREAMS:
+    if local is not None or trash is None or source is Source.IMAGE_STREAMS:
         return local
+    if options.trash is False:
+        return None
     place = Reference(
         registry=trash.settings.registry,
         repository=trash.settings.repository_for("lading"),
@@ -292,7 +297,7 @@ def _ledger_file(
 
 
 async def _known(file: StateFile | None) -> ManifestTable:
-    """What the last run read; a file that cannot be read costs only time."""
+    """The manifests that earlier runs read. If the file is damaged, they are read again."""
     content = None if file is None else await file.read()
     if content is None:
         return ManifestTable()
@@ -317,7 +322,7 @@ async def reference_files(
 async def write_references(
     client: KubeClient, file: Path, *, address: str, custom: tuple[CustomPath, ...]
 ) -> ClusterReferences:
-    """Every pod counts: the run that reads the file decides by its own settings."""
+    """Writes all pods, also finished ones: the run that reads the file applies its own settings."""
     reading = Reading(settings=Settings(prune_over_size_limit=True), custom=custom)
     cluster = KubeCluster(client, address=address)
     (found,) = await observe.of_clusters((cluster,), SystemClock(), reading)
@@ -325,12 +330,15 @@ async def write_references(
     return found
 
 
-def _mirrors(options: Options) -> Iterator[tuple[str, str]]:
-    if options.registries_conf is not None:
-        yield from mirrors.pairs_of_registries_conf(_toml(options.registries_conf))
-    if options.hosts_folder is not None:
-        for file in sorted(options.hosts_folder.glob("*/hosts.toml")):
-            yield from mirrors.pairs_of_hosts_toml(file.parent.name, _toml(file))
+def _mirrors(paths: Iterable[Path]) -> tuple[tuple[str, str], ...]:
+    found: list[tuple[str, str]] = []
+    for path in paths:
+        if not path.is_dir():
+            found += mirrors.pairs_of_registries_conf(_toml(path))
+            continue
+        for file in sorted(path.glob("*/hosts.toml")):
+            found += mirrors.pairs_of_hosts_toml(file.parent.name, _toml(file))
+    return tuple(found)
 
 
 def _toml(path: Path) -> dict[str, object]:

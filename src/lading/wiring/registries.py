@@ -1,4 +1,7 @@
-"""Registries as this machine is configured to reach them: mirrors, plain HTTP, credentials."""
+"""Registries as this machine is configured to reach them: mirrors, plain HTTP, credentials.
+
+Credentials of a pod or of a command may also be in pull secrets of the cluster.
+"""
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -8,16 +11,23 @@ from pathlib import Path
 import msgspec
 import structlog
 
+from lading.adapters.kube.client import KubeClient
 from lading.adapters.registry import auth_files, client, node_credentials
+from lading.adapters.registry import pull_secrets as pull_secret_files
 from lading.adapters.registry.auth_files import AuthFile
 from lading.adapters.registry.credentials import Chain, CredentialSource, Table
 from lading.adapters.registry.endpoints import DirectRouting, Endpoint, Routing
 from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.adapters.registry.registries_conf import FollowedRegistriesConf
+from lading.api.core import SECRETS
 from lading.kernel import references
+from lading.kernel.errors import Malformed
+from lading.kernel.objects import Key
 from lading.kernel.references import Reference
 from lading.kernel.values import replace
+from lading.ports import kube
 from lading.ports.clock import Clock
+from lading.ports.kube import Kube
 from lading.ports.registry import Credential, Registry, RegistryError
 
 log = structlog.get_logger(__name__)
@@ -50,7 +60,7 @@ AUTH_FILES_ONLY = CredentialSettings()
 
 
 def credentials_of(auth_file: Path | None) -> CredentialSettings:
-    """Those of one more auth file, as it is now."""
+    """Reads the auth file once."""
     if auth_file is None:
         return AUTH_FILES_ONLY
     return CredentialSettings(pull_secrets=(auth_files.read(auth_file),))
@@ -91,9 +101,9 @@ def _from_plugins(plugins: CredentialPlugins | None, clock: Clock) -> tuple[Cred
 
 
 class HostRouting:
-    """What the host's runtime goes by now: containerd's folders if there are any, else the file.
+    """The current routing of the host's runtime: containerd's folders if they exist, else the file.
 
-    Without entries the file routes every registry directly.
+    A missing or empty file means that every registry is reached directly.
     """
 
     def __init__(self, host_root: Path) -> None:
@@ -107,10 +117,10 @@ class HostRouting:
 
 
 class ImageCredentials(msgspec.Struct, frozen=True, kw_only=True):
-    """The machine's credentials as far as the runtime may have them with a pull.
+    """The credentials that the runtime gets with a pull: those of the registry itself.
 
-    Each is limited to the registry itself. Those of a mirror are the runtime's own business: CRI-O
-    would show them to the registry.
+    Credentials of a mirror belong into the runtime's configuration: CRI-O would send them to the
+    registry.
     """
 
     source: CredentialSource
@@ -129,7 +139,7 @@ class ImageCredentials(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(sorted(distinct, key=lambda one: one not in self._accepted.values()))
 
     async def credential(self, image: str) -> Credential | None:
-        """The one to try first; None is anonymous."""
+        """The credential to try first; None means anonymous."""
         return next(iter(await self.credentials(image)), None)
 
     def accepted(self, image: str, credential: Credential) -> None:
@@ -142,12 +152,12 @@ class ImageCredentials(msgspec.Struct, frozen=True, kw_only=True):
             self.source.forget(endpoint)
 
     def limited(self, credential: Credential, image: str) -> Credential:
-        """A credential that a person gave for the image, for its registry alone."""
+        """Limits a credential that a user gave for the image to the registry of the image."""
         address = self._endpoints(image)[0].server_address
         return replace(credential, server_address=address)
 
     def _endpoints(self, image: str) -> tuple[Endpoint, ...]:
-        """Those of the registry itself, which the configuration may have replaced by mirrors."""
+        """The endpoints of the registry itself, even if the configuration has only mirrors."""
         reference = references.parse(image)
         try:
             configured = self.routing.endpoints(reference)
@@ -160,3 +170,58 @@ class ImageCredentials(msgspec.Struct, frozen=True, kw_only=True):
 
 def report_problem(problem: str) -> None:
     log.warning("registry configuration", problem=problem)
+
+
+class UnusablePullSecret(Exception):
+    """A named Secret does not exist, or has no readable credential."""
+
+
+async def named_pull_secrets(api: KubeClient, keys: Sequence[Key]) -> list[AuthFile]:
+    """Reads the pull secrets that a user names, with the rights of that user."""
+    return [await _pull_secret(api, key) for key in keys]
+
+
+async def _pull_secret(api: KubeClient, key: Key) -> AuthFile:
+    try:
+        secret = await api.get(SECRETS, key.name, namespace=key.namespace)
+    except kube.NotFound as error:
+        raise UnusablePullSecret(f"pull secret {key} does not exist") from error
+    file = pull_secret_files.parse(secret.data, name=f"secret {key}")
+    if file.problems and not file.credential_by_pattern:
+        raise UnusablePullSecret("; ".join(file.problems))
+    return file
+
+
+async def pod_credentials(
+    api: Kube, registries: Registries, *, namespace: str, secrets: Sequence[str], image: str
+) -> tuple[Credential, ...]:
+    """Those of the pull secrets of a pod, then those of the node.
+
+    Ignores a Secret that is missing or unreadable, as a kubelet does.
+    """
+    found: list[Credential] = []
+    for name in secrets:
+        found += await _of_secret(api, registries, namespace, name, image)
+    try:
+        own = await registries.credentials.credential(image)
+    except Malformed:
+        return tuple(found)
+    return (*found, *([own] if own else []))
+
+
+async def _of_secret(
+    api: Kube, registries: Registries, namespace: str, name: str, image: str
+) -> list[Credential]:
+    try:
+        secret = await api.get(SECRETS, name, namespace=namespace)
+    except kube.KubeError as error:
+        log.warning("pull secret was not read", secret=f"{namespace}/{name}", error=str(error))
+        return []
+    file = pull_secret_files.parse(secret.data, name=f"secret {namespace}/{name}")
+    for problem in file.problems:
+        log.warning("pull secret", problem=problem)
+    source = ImageCredentials(
+        source=Table(file.credential_by_pattern), routing=registries.credentials.routing
+    )
+    credential = await source.credential(image)
+    return [] if credential is None else [credential]

@@ -3,18 +3,16 @@
 from collections.abc import Iterable, Iterator
 
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
-from lading.api.coordination import LEASES
-from lading.api.core import NODES
-from lading.api.events import EVENTS
+from lading.api.core import EVENTS, LEASES, NODES
 from lading.api.rbac import NAMESPACE, Process, Right
 from lading.kernel.values import replace
-from lading.loop.event_series import CLUSTER_SCOPED_NAMESPACE
 from lading.loop.feature import Feature
+from lading.loop.recorder import CLUSTER_SCOPED_NAMESPACE
 from lading.wiring.controller import LEASE_NAME
 
 
 def rights_of(process: Process, features: Iterable[Feature]) -> tuple[Right, ...]:
-    """Without repetitions; empty for a process that no feature uses."""
+    """Each right once. Empty for a process that no feature uses."""
     used = [feature for feature in features if feature.rights(process)]
     if not used:
         return ()
@@ -55,12 +53,11 @@ _COMMON: dict[Process, tuple[Right, ...]] = {
         _EVENTS,
         Right(group=NODES.group, resources=(NODES.plural,), verbs=("get",)),
     ),
-    Process.PRUNE: (),
 }
 
 
 def _merged(rights: Iterable[Right]) -> Iterator[Right]:
-    """Each resource once for the same verbs, and rights that differ in resources only as one."""
+    """Removes covered rights, and joins rights that differ only in their resources."""
     resources: dict[Right, dict[str, None]] = {}
     every = tuple(rights)
     for right in every:
@@ -72,7 +69,7 @@ def _merged(rights: Iterable[Right]) -> Iterator[Right]:
 
 
 def _covers(other: Right, right: Right, resource: str) -> bool:
-    """Whether the other grants the resource with more verbs, and under the same restrictions."""
+    """Whether the other right grants more verbs on the resource, with the same restrictions."""
     return (
         resource in other.resources
         and set(other.verbs) > set(right.verbs)

@@ -1,4 +1,4 @@
-"""Opens what a sweep of orphaned blobs needs: the storage, the replicas, clusters, its state."""
+"""Opens a sweep of orphaned blobs: storage, replicas of the registry, clusters, saved state."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,66 +11,61 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.cluster import KubeCluster
 from lading.adapters.kube.connection import Connection
-from lading.adapters.state_file import LocalStateFile
+from lading.adapters.state_files import LocalStateFile
 from lading.kernel.values import replace
-from lading.ports.state_file import StateFile
+from lading.ports.node import StateFile
 from lading.ports.storage import Storage
 from lading.pruning.engine.decisions.guards import Limits
+from lading.pruning.engine.references.custom_paths import READY_MADE
 from lading.pruning.engine.references.observe import Reading
 from lading.pruning.engine.registry_url import RegistryUrl
+from lading.pruning.engine.types import Settings
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.controller import Sweeper, SweepRequest
-from lading.pruning.sweep.defaults import PROBE_REPOSITORY
 from lading.pruning.sweep.lock import StorageLock
 from lading.pruning.sweep.probe import Replica
 from lading.pruning.sweep.storage_file import StorageFile
 from lading.pruning.sweep.types import SweepSettings
 from lading.wiring import prune
-from lading.wiring.prune import RegistryTrust
+from lading.wiring.prune import PruneOptions, RegistryTrust
 
 STATE = "state.json"
 KNOWN = "manifests"
 
 
 class SweepOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line says."""
+    """What to sweep, as the command line says it. The defaults are those of its options."""
 
     storage_url: str
-    urls: tuple[RegistryUrl, ...]
-    """The address of each replica of the registry."""
-    trust: RegistryTrust
-    registry_names: tuple[str, ...]
-    connections: tuple[Connection, ...]
-    reference_files: tuple[Path, ...]
-    references_age_max: timedelta
-    reading: Reading
-    untagged: bool
-    with_images: bool
-    limits: Limits
     settings: SweepSettings
-    state_folder: Path | None
-    probe_repository: str
+    urls: tuple[RegistryUrl, ...] = ()
+    """The address of each replica of the registry."""
+    trust: RegistryTrust = RegistryTrust()
+    registry_names: tuple[str, ...] = ()
+    connections: tuple[Connection, ...] = ()
+    reference_files: tuple[Path, ...] = ()
+    references_age_max: timedelta = prune.REFERENCES_AGE_MAX_DEFAULT
+    reading: Reading = Reading(settings=Settings(), custom=READY_MADE)
+    untagged: bool = False
+    with_images: bool = False
+    limits: Limits = Limits()
+    state_folder: Path | None = None
 
 
 def after_images(
-    options: prune.Options, *, urls: tuple[RegistryUrl, ...], grace: timedelta
+    options: PruneOptions, *, urls: tuple[RegistryUrl, ...], grace: timedelta
 ) -> SweepOptions:
-    """A sweep of the registry that these options prune, with the same rights and limits."""
+    """A sweep of the registry that these options prune, with the same limits."""
     return SweepOptions(
         storage_url=options.storage_url,
         urls=urls,
-        trust=RegistryTrust(options.certificate_authority, insecure=options.force_insecure),
+        trust=options.trust,
         registry_names=options.registry_names,
         connections=options.connections,
-        reference_files=(),
-        references_age_max=options.references_age_max,
         reading=options.reading,
-        untagged=False,
-        with_images=False,
         limits=options.limits,
         settings=SweepSettings(grace=grace),
         state_folder=options.state_folder,
-        probe_repository=PROBE_REPOSITORY,
     )
 
 
@@ -102,7 +97,6 @@ async def open_sweeper(options: SweepOptions) -> AsyncIterator[Sweeper]:
                 with_images=options.with_images,
                 reading=options.reading,
                 registry_names=(*(url.host for url in options.urls), *options.registry_names),
-                probe_repository=options.probe_repository,
             ),
             storage=storage,
             replicas=replicas,

@@ -2,22 +2,20 @@
 
 import asyncio
 import contextlib
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.cri.client import CriClient
+from lading.embedded.cri import server
+from lading.embedded.cri.core import EmbeddedRuntime
 from lading.kernel import platforms
 from lading.ports import cri
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Credential
-from lading.servers.cri import server
-from lading.servers.cri.core import EmbeddedRuntime
 from lading.wire import calls
-from tests.servers.cri.memory_registry import MemoryRegistry
+from tests.embedded.cri.memory_registry import MemoryRegistry
 
 BIG = b"x" * 100_000
 
@@ -190,9 +188,3 @@ async def test_an_endless_error_costs_its_own_call_only(
     other.cancel()
     with pytest.raises(asyncio.CancelledError):
         await other
-
-
-@pytest.mark.parametrize("module", ["lading.adapters.cri", "lading.wiring.image_commands"])
-def test_grpc_is_not_imported_before_a_runtime_is_called(module: str) -> None:
-    code = f"import sys, {module}; sys.exit('grpclib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,16 +8,16 @@ import pytest
 from grpclib.const import Status
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import pins_containerd, releases
+from lading.adapters.cri import pinning, pins_containerd
 from lading.adapters.cri.client import CriClient
 from lading.adapters.cri.pins_containerd import ContainerdPins
+from lading.embedded.cri.core import EmbeddedRuntime
 from lading.kernel.values import replace
 from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec, Pin, RecordedPin
-from lading.servers.cri.core import EmbeddedRuntime
 from lading.wire import calls
 from lading.wire.calls import Channel
-from tests.servers.cri.memory_registry import MemoryRegistry
+from tests.embedded.cri.memory_registry import MemoryRegistry
 
 
 @pytest.fixture
@@ -301,7 +301,7 @@ async def test_where_pinning_is_impossible_nothing_is_labelled_and_the_error_has
     ],
 )
 def test_a_release_that_cannot_pin_is_named_with_the_one_that_can(version: str, can: bool) -> None:
-    refusal = releases.too_old(
+    refusal = pinning.too_old(
         cri.RuntimeVersion(name="containerd", version=version, api_version="v1"),
         patch_by_line=pins_containerd.PINNING_PATCH_BY_LINE,
         reason="it does not follow labels",

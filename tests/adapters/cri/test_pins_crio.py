@@ -1,6 +1,8 @@
 """Pins by CRI-O's configuration: the file that is written, when not, and what is read back."""
 
+import asyncio
 import functools
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import crio_config
+from lading.adapters.cri import crio_config, pins_crio
 from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.pins_crio import CrioPins
+from lading.embedded.cri.core import PINNED_LABEL, EmbeddedRuntime
 from lading.kernel import platforms
 from lading.ports import cri
 from lading.ports.cri import ImageSpec, Pin, RecordedPin
 from lading.ports.registry import Credential
-from lading.servers.cri.core import PINNED_LABEL, EmbeddedRuntime
 from tests.adapters.kube.stand import HurryingClock
-from tests.servers.cri.memory_registry import MemoryRegistry
+from tests.embedded.cri.memory_registry import MemoryRegistry
 
 
 class Crio(EmbeddedRuntime):
@@ -519,3 +521,34 @@ def set_list(file: Path, names: list[str] | None) -> None:
 
 async def pinned_ids(crio: Crio) -> set[str]:
     return {image.id for image in await crio.images() if image.pinned}
+
+
+REPORT_THE_SIGNAL = """
+import signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+print("ready", flush=True)
+signal.sigwait([signal.SIGHUP])
+sys.exit("reloaded")
+"""
+
+
+async def started(*command: str) -> asyncio.subprocess.Process:
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+
+
+async def test_the_process_that_listens_on_the_socket_gets_the_signal(tmp_path: Path) -> None:
+    listening = (
+        f"import socket; s = socket.socket(socket.AF_UNIX); s.bind('{tmp_path}/s'); s.listen()\n"
+    )
+    process = await started(sys.executable, "-c", listening + REPORT_THE_SIGNAL)
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"ready\n"
+    await pins_crio.by_signal(f"unix://{tmp_path}/s")()
+    _, output = await process.communicate()
+    assert output == b"reloaded\n"
+
+
+async def test_a_socket_without_a_listener_is_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(cri.Unavailable, match="cannot connect to"):
+        await pins_crio.by_signal(f"unix://{tmp_path}/absent")()

@@ -17,12 +17,12 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import agent_proxy
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
-from lading.adapters.kube.exchange import NetworkExchange
+from lading.adapters.kube.transport import NetworkTransport
 from lading.kernel.objects import Key
 from lading.ports.kube import TooLarge
 
 async def ask():
-    async with NetworkExchange(Connection(server=sys.argv[1]), SystemClock()) as exchange:
+    async with NetworkTransport(Connection(server=sys.argv[1]), SystemClock()) as exchange:
         client = KubeClient(exchange)
         await agent_proxy.page(client, "a", None, "/small")
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -10,7 +10,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import errors
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
-from lading.adapters.kube.exchange import NetworkExchange
+from lading.adapters.kube.transport import NetworkTransport
 from lading.kernel.objects import Object
 from lading.ports import kube
 from lading.ports.http import Request, Response
@@ -115,7 +115,7 @@ async def test_a_connection_that_falls_silent_is_noticed() -> None:
 
     async with (
         stand.running(silent) as server,
-        NetworkExchange(
+        NetworkTransport(
             Connection(server=server.url), SystemClock(), watch_idle_seconds=0.2
         ) as exchange,
     ):
@@ -136,7 +136,7 @@ async def test_a_connection_that_is_cut_inside_a_chunk_is_unavailable() -> None:
 
     async with (
         stand.running(cut) as server,
-        NetworkExchange(Connection(server=server.url), SystemClock()) as exchange,
+        NetworkTransport(Connection(server=server.url), SystemClock()) as exchange,
     ):
         watch = KubeClient(exchange).watch(CONFIG_MAPS, timeout_seconds=60)
         with pytest.raises(kube.Unavailable):

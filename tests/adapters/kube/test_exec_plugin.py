@@ -13,7 +13,7 @@ from aiohttp import web
 from lading.adapters.kube import errors
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection, ExecPlugin, Trust, User
-from lading.adapters.kube.exchange import NetworkExchange
+from lading.adapters.kube.transport import NetworkTransport
 from lading.ports import kube
 from tests.adapters.kube import stand
 from tests.adapters.kube.certificates import Authority
@@ -63,7 +63,7 @@ async def get_times(
 ) -> str:
     connection = Connection(server=url, user=User(exec_plugin=plugin), trust=trust or Trust())
     name = ""
-    async with NetworkExchange(connection, clock) as network:
+    async with NetworkTransport(connection, clock) as network:
         for _ in range(count):
             found = await KubeClient(network).get(CONFIG_MAPS, "one", namespace="default")
             name = found.metadata.name
@@ -112,7 +112,7 @@ async def test_many_refused_requests_ask_the_plugin_once(script: Script) -> None
     script.prints(token="stale")
     async with stand.running(refuse_the_stale) as server:
         connection = Connection(server=server.url, user=User(exec_plugin=script.plugin()))
-        async with NetworkExchange(connection, HurryingClock()) as network:
+        async with NetworkTransport(connection, HurryingClock()) as network:
             client = KubeClient(network)
             gets = (client.get(CONFIG_MAPS, "one", namespace="default") for _ in range(10))
             assert len(await asyncio.gather(*gets)) == 10

@@ -1,17 +1,22 @@
 """What is tried again, how often, and how long is waited in between."""
 
+import asyncio
+
 import pytest
 
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
-from lading.adapters.kube.exchange import NetworkExchange
 from lading.adapters.kube.retry import (
     ATTEMPTS_MAX,
     RETRY_AFTER_SECONDS_MAX,
     NotReached,
+    RateLimited,
     Retrying,
+    TokenBucket,
 )
+from lading.adapters.kube.transport import NetworkTransport
 from lading.ports import kube
+from lading.ports.http import Request, Response
 from tests.adapters.kube import stand
 from tests.adapters.kube.stand import CONFIG_MAPS, HurryingClock
 
@@ -19,7 +24,7 @@ APPLIED = {"metadata": {"name": "one", "namespace": "default"}}
 
 
 async def ask(url: str, clock: HurryingClock, verb: str) -> None:
-    async with NetworkExchange(Connection(server=url), clock) as exchange:
+    async with NetworkTransport(Connection(server=url), clock) as exchange:
         client = KubeClient(Retrying(exchange, clock))
         match verb:
             case "get":
@@ -99,3 +104,33 @@ async def test_a_server_that_is_not_there_is_tried_again_for_every_verb() -> Non
     with pytest.raises(NotReached, match=r"^Cannot connect to 127.0.0.1:\d+: connection refused$"):
         await ask(url, clock, "create")
     assert len(clock.slept_seconds) == ATTEMPTS_MAX - 1
+
+
+async def test_a_burst_passes_and_the_rest_keeps_the_pace() -> None:
+    clock = HurryingClock()
+    bucket = TokenBucket(clock, per_second=10, burst=3)
+    for _ in range(5):
+        await bucket.take()
+    assert [round(seconds, 6) for seconds in clock.slept_seconds] == [0.1, 0.1]
+
+
+async def test_a_quiet_time_fills_the_bucket_but_not_beyond_its_size() -> None:
+    clock = HurryingClock()
+    bucket = TokenBucket(clock, per_second=10, burst=2)
+    clock.advance(60)
+    for _ in range(3):
+        await bucket.take()
+    assert len(clock.slept_seconds) == 1
+
+
+async def test_requests_at_once_are_let_through_in_order() -> None:
+    sent: list[str] = []
+
+    async def record(request: Request) -> Response:
+        sent.append(request.path)
+        return Response(status=200)
+
+    limited = RateLimited(record, TokenBucket(HurryingClock(), per_second=5, burst=1))
+    paths = [f"/{number}" for number in range(20)]
+    await asyncio.gather(*(limited(Request(method="GET", path=path)) for path in paths))
+    assert sent == paths

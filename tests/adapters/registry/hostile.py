@@ -10,7 +10,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry import credentials
 from lading.adapters.registry.client import RegistryClient
-from lading.adapters.registry.limits import ClientLimits
+from lading.adapters.registry.retries import ClientLimits
 from lading.kernel import references
 from lading.kernel.backoff import Backoff
 from lading.kernel.references import Reference

@@ -10,13 +10,13 @@ import pytest
 
 from lading.adapters.registry.administration import AdministrationClient
 from lading.adapters.registry.client import RegistryClient
+from lading.embedded.registry import server
 from lading.kernel import manifests
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
 from lading.ports import registry
 from lading.ports.registry import Manifest
-from lading.servers.registry import server
 from tests.adapters.registry import hostile
 from tests.adapters.registry.hostile import Received
 
@@ -144,7 +144,7 @@ async def test_a_page_that_names_itself_is_an_error(admin: AdministrationClient)
 async def test_endless_pages_are_an_error(
     admin: AdministrationClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lading.adapters.registry.limits.PAGES_MAX", 5)
+    monkeypatch.setattr("lading.adapters.registry.retries.PAGES_MAX", 5)
     count = 0
 
     async def answer(_request: Received, writer: asyncio.StreamWriter) -> None:

@@ -12,13 +12,13 @@ from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.client import RegistryClient
 from lading.adapters.registry.credentials import Chain, CredentialSource, Table
 from lading.adapters.registry.endpoints import Endpoint
+from lading.embedded import sample_images
+from lading.embedded.registry import server
+from lading.embedded.registry.access import AccessGuard, Passwords, TokenGuard
 from lading.kernel import references
 from lading.kernel.references import Reference
 from lading.ports import registry
 from lading.ports.registry import Credential
-from lading.servers.registry import server
-from lading.servers.registry.access import AccessGuard, Passwords, TokenGuard
-from lading.standalone import sample_images
 from tests.adapters.registry import hostile
 from tests.adapters.registry.hostile import always, served, whole
 

@@ -11,7 +11,9 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.client import RegistryClient
 from lading.adapters.registry.endpoints import DirectRouting
-from lading.adapters.registry.limits import ClientLimits
+from lading.adapters.registry.retries import ClientLimits
+from lading.embedded import sample_images
+from lading.embedded.registry import server
 from lading.kernel import manifests, references
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor, ImageManifest, Index
@@ -19,8 +21,6 @@ from lading.kernel.references import Reference
 from lading.kernel.values import replace
 from lading.ports import registry
 from lading.ports.registry import Manifest
-from lading.servers.registry import server
-from lading.standalone import sample_images
 from tests.adapters.registry.hostile import Received, always, head, served, whole
 
 IMAGE = sample_images.image([{"a": b"b"}])
@@ -121,7 +121,7 @@ async def test_pushing_content_with_a_wrong_digest_is_refused(
 async def test_all_pages_of_tags_are_read(
     client: RegistryClient, app: Reference, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lading.adapters.registry.limits.TAGS_PAGE_NAMES", 2)
+    monkeypatch.setattr("lading.adapters.registry.retries.TAGS_PAGE_NAMES", 2)
     sample = sample_images.image([{"a": b"b"}])
     names = ("a", "b", "c", "d", "e")
     for tag in names:

@@ -9,7 +9,7 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.client import RegistryClient
-from lading.adapters.registry.limits import ClientLimits
+from lading.adapters.registry.retries import ClientLimits
 from lading.kernel import manifests
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor

@@ -9,7 +9,7 @@ import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
-from lading.adapters.registry import limits
+from lading.adapters.registry import retries
 from lading.adapters.registry.client import RegistryClient
 from lading.kernel import manifests
 from lading.ports import registry
@@ -70,7 +70,7 @@ async def refused(client: RegistryClient, host: str) -> None:
 async def test_large_answers_that_end_together_are_handed_over_one_by_one() -> None:
     """Each is verified and parsed at once: several in one turn would hold the event loop."""
     arrived, everywhere = asyncio.Semaphore(0), asyncio.Event()
-    parallel = limits.ClientLimits().large_bodies_max
+    parallel = retries.ClientLimits().large_bodies_max
     turn, turns = 0, []
 
     async def count() -> None:
@@ -106,7 +106,7 @@ async def test_small_answers_do_not_wait_for_large_ones() -> None:
         registry_client.connect(SystemClock()) as client,
     ):
         asked = [asyncio.create_task(client.manifest(app(slow.host))) for _ in range(PARALLEL)]
-        for _ in range(limits.ClientLimits().large_bodies_max):
+        for _ in range(retries.ClientLimits().large_bodies_max):
             await arrived.acquire()
         assert await client.manifest(app(quick.host))
         for task in asked:
@@ -117,7 +117,7 @@ async def test_small_answers_do_not_wait_for_large_ones() -> None:
 async def test_a_large_answer_that_does_not_end_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits, "LARGE_BODY_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(retries, "LARGE_BODY_SECONDS_MAX", 0.2)
     never = all_but_the_last_byte(asyncio.Semaphore(0), asyncio.Event())
     async with (
         served(never) as server,

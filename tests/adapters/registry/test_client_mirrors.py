@@ -15,13 +15,13 @@ from lading.adapters.registry.client import RegistryClient
 from lading.adapters.registry.credentials import Table
 from lading.adapters.registry.endpoints import Endpoint, Routing, endpoint_at
 from lading.adapters.registry.hosts_toml import HostsFolders
+from lading.embedded import sample_images
+from lading.embedded.registry import server
+from lading.embedded.registry.access import Passwords
 from lading.kernel import references
 from lading.kernel.references import Reference
 from lading.ports import registry
 from lading.ports.registry import Credential
-from lading.servers.registry import server
-from lading.servers.registry.access import Passwords
-from lading.standalone import sample_images
 from tests.adapters.registry import hostile
 from tests.adapters.registry.hostile import always, served, whole
 

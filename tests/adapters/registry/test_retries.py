@@ -9,12 +9,12 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry import downloads
 from lading.adapters.registry.client import RegistryClient
-from lading.adapters.registry.limits import ClientLimits
+from lading.adapters.registry.retries import ClientLimits
+from lading.embedded import sample_images
 from lading.kernel import references
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import OCI_LAYER_GZIP, Descriptor
 from lading.ports import registry
-from lading.standalone import sample_images
 from tests.adapters.registry.hostile import Answering, Received, head, served, whole
 
 IMAGE = sample_images.image([{"a": b"b"}])

@@ -361,10 +361,6 @@ def test_a_stub_is_refused_with_a_reason_and_a_path(
     assert MARKER not in str(caught.value)
 
 
-def test_every_reason_has_a_sentence() -> None:
-    assert all(reason.sentence for reason in RejectionReason)
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lading.boot_images.ignition import authorities, stub
+from lading.boot_images.ignition import stub
 from lading.boot_images.ignition.findings import Loss, RejectionReason, Unreadable
 from tests.boot_images.ignition.stubs import NOW, certificate, data_url, spec_2, spec_3
 
@@ -45,7 +45,7 @@ def test_another_authority_is_renewed(make: Any) -> None:
     found = prepared(make(ca=data_url(OLD)), NEW)
     assert found.data is not None
     config = json.loads(found.data)
-    assert set(authorities.trusted(config)) == set(authorities.certificates(NEW))
+    assert set(stub.trusted(config)) == set(stub.certificates(NEW))
     assert "certificate authority" in found.because
 
 
@@ -70,7 +70,7 @@ def test_beside_several_authorities_the_servers_is_added() -> None:
     tls["certificateAuthorities"].append({"source": data_url(EXPIRED)})
     found = prepared(config, NEW)
     assert found.data is not None
-    assert len(authorities.sources(json.loads(found.data))) == 3
+    assert len(stub.sources(json.loads(found.data))) == 3
 
 
 def test_a_stub_of_another_server_keeps_its_authority() -> None:

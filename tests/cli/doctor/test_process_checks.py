@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from lading.adapters.kube.client import KubeClient
-from lading.api.coordination import LeaseSpec
+from lading.api.core import LeaseSpec
 from lading.cli.doctor import process_checks
 from lading.cli.doctor.findings import CheckResult
 from lading.ports.http import Request, Response

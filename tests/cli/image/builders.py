@@ -4,13 +4,13 @@ import textwrap
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from lading.embedded import sample_images
+from lading.embedded.registry import server as registry_server
+from lading.embedded.registry.access import Passwords
 from lading.kernel import references
 from lading.kernel.references import Reference
 from lading.ports.cri import Container, ContainerState, ImageSpec
 from lading.ports.registry import Credential
-from lading.servers.registry import server as registry_server
-from lading.servers.registry.access import Passwords
-from lading.standalone import sample_images
 from tests.runtime_images.conftest import Stand
 
 LAYERS = {

@@ -1,33 +1,23 @@
-"""The command as a person runs it, in a process of its own, on an embedded node."""
+"""`lading image` on an embedded node."""
 
-import asyncio
-import os
 import re
-import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lading.ports.cri import ImageSpec
 from tests.cli.image.builders import LAYERS
+from tests.command import CommandResult, lading
 from tests.runtime_images.conftest import Stand, stand
 
 __all__ = ["stand"]
 
 GATE = "RuntimeClassInImageCriApi=true"
-_PROGRAM = "from lading.cli.main import main; main()"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    code: int
-    output: str
-    errors: str
-
-
-Run = Callable[..., Awaitable[Result]]
+Run = Callable[..., Awaitable[CommandResult]]
 
 
 @pytest.fixture
@@ -37,27 +27,20 @@ def run(stand: Stand, tmp_path: Path) -> Run:
     )
 
 
-async def _run(stand: Stand, *arguments: str, typed: str) -> Result:
-    environment = {
-        **os.environ,
-        "HOME": str(stand.folder),
-        "CONTAINER_RUNTIME_ENDPOINT": stand.endpoint,
-        "LADING_IMAGE_STATE": str(stand.folder / "state" / "images.json"),
-        "LADING_GUEST_PLATFORMS": str(stand.folder / "guest-platforms.toml"),
-    }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _PROGRAM, "image", *arguments,
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, env=environment,
+async def _run(stand: Stand, *arguments: str, typed: str) -> CommandResult:
+    result = await lading(
+        "image", *arguments,
+        "--state-dir", str(stand.folder / "state"),
+        "--runtime-config", str(stand.folder / "guest-platforms.toml"),
+        text=typed,
+        environment={"HOME": str(stand.folder), "CONTAINER_RUNTIME_ENDPOINT": stand.endpoint},
     )  # fmt: skip
-    output, errors = await process.communicate(typed.encode())
-    assert process.returncode is not None
-    return Result(code=process.returncode, output=_stable(output), errors=_stable(errors))
+    return replace(result, output=_stable(result.output), errors=_stable(result.errors))
 
 
-def _stable(content: bytes) -> str:
+def _stable(content: str) -> str:
     """The registry's port differs from run to run."""
-    return re.sub(r"127\.0\.0\.1:\d{5}", "registry.local", content.decode())
+    return re.sub(r"127\.0\.0\.1:\d{5}", "registry.local", content)
 
 
 @pytest.fixture

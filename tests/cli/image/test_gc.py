@@ -1,4 +1,4 @@
-"""`lading image gc`: the plan, and what --yes does."""
+"""`lading image gc` and `cleanup`: the plan, and what --yes does."""
 
 import json
 
@@ -46,7 +46,11 @@ async def test_gc_never_claims_to_have_removed_what_the_gate_hides(
     assert await handlers(stand) == ["arm"]
 
 
-async def test_thresholds_in_the_wrong_order_are_a_usage_error(run: Run) -> None:
-    refused = await run("gc", "--low", "90")
-    assert refused.code == 2
-    assert "--low must not be above --high: --low is 90, --high is 85" in refused.errors
+async def test_cleanup_removes_what_was_pulled_for_runtime_classes(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    shown = await run("cleanup", gate=False)
+    assert "1 image to remove" in shown.errors
+    assert await handlers(stand) == ["", "arm"]
+    assert (await run("cleanup", "--yes", gate=False)).code == 0
+    assert await handlers(stand) == [""]

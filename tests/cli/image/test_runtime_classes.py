@@ -4,8 +4,8 @@ import re
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
-from lading.api.node import RUNTIME_CLASSES
-from lading.standalone import api_server
+from lading.api.core import RUNTIME_CLASSES
+from lading.embedded import api_server
 from tests.cli.image.conftest import Run
 from tests.runtime_images.conftest import Stand
 
@@ -13,12 +13,12 @@ from tests.runtime_images.conftest import Stand
 async def test_a_runtime_class_of_the_cluster_may_be_named(
     run: Run, stand: Stand, tag: str
 ) -> None:
-    async with api_server.serve(stand.folder / "api", SystemClock(), port=0) as api:
+    async with api_server.serve(stand.folder / "api", SystemClock()) as api:
         body = {"metadata": {"name": "arm-guests"}, "handler": "arm"}
         await KubeClient(api.exchange).create(RUNTIME_CLASSES, body)
         named = ("--kubeconfig", str(api.kubeconfig), "--runtime")
-        shown = await run("ls", "-q", *named, "arm-guests")
-        missing = await run("ls", "-q", *named, "kata")
+        shown = await run("ls", "-o", "name", *named, "arm-guests")
+        missing = await run("ls", "-o", "name", *named, "kata")
     assert shown.output.startswith("sha256:455a1a2efccc6")
     assert (missing.code, missing.output) == (1, "")
     assert "no RuntimeClass 'kata'" in missing.errors
@@ -27,7 +27,7 @@ async def test_a_runtime_class_of_the_cluster_may_be_named(
 async def test_ls_shows_the_names_of_the_classes_where_the_cluster_knows_them(
     run: Run, stand: Stand, tag: str
 ) -> None:
-    async with api_server.serve(stand.folder / "api", SystemClock(), port=0) as api:
+    async with api_server.serve(stand.folder / "api", SystemClock()) as api:
         body = {"metadata": {"name": "arm-guests"}, "handler": "arm"}
         await KubeClient(api.exchange).create(RUNTIME_CLASSES, body)
         shown = await run("ls", "--kubeconfig", str(api.kubeconfig))

@@ -11,9 +11,9 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NAMESPACES, PODS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.embedded import api_server
 from lading.installation import apply as installation
-from lading.pinned_images import release_payload
-from lading.standalone import api_server
+from lading.pinned_images.authoring import release_payload
 from lading.wiring.features import DEFINITIONS
 from tests.command import CommandResult, lading
 from tests.pinned_images.served_registry import ServedRegistry, served
@@ -111,7 +111,7 @@ async def run_pod(kube: KubeClient, namespace: str, name: str, image_id: str) ->
 async def test_the_pods_of_a_cluster_count_by_the_digests_that_run(
     tmp_path: Path,
 ) -> None:
-    async with api_server.serve(tmp_path / "api", SystemClock(), port=0) as api:
+    async with api_server.serve(tmp_path / "api", SystemClock()) as api:
         kube = KubeClient(api.exchange)
         await installation.install(kube, SystemClock(), DEFINITIONS)
         await kube.create(NAMESPACES, {"metadata": {"name": "shop"}})

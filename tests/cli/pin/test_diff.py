@@ -11,9 +11,9 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.cli.pin import sets
+from lading.embedded import api_server, sample_sets
+from lading.embedded.api_server import ApiServer
 from lading.installation import apply as installation
-from lading.standalone import api_server, sample_sets
-from lading.standalone.api_server import ApiServer
 from lading.wiring.features import DEFINITIONS
 from tests.command import lading
 from tests.pinned_images.served_registry import ServedRegistry, served
@@ -24,7 +24,7 @@ __all__ = ["served"]
 @pytest.fixture
 async def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ApiServer]:
     monkeypatch.setattr(sets, "HOST_STATE_FOLDER", tmp_path / "host")
-    async with api_server.serve(tmp_path / "api", SystemClock(), port=0) as api:
+    async with api_server.serve(tmp_path / "api", SystemClock()) as api:
         await installation.install(KubeClient(api.exchange), SystemClock(), DEFINITIONS)
         yield api
 

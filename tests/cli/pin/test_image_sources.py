@@ -30,8 +30,8 @@ spec: {parts: [{image: "example.com/part:v1"}, {image: {name: x}}, {image: ""}]}
 """
 
 
-def images(text: str, *, all_fields: bool = False) -> list[str]:
-    return [one.image for one in image_sources.in_text("f", text, all_fields=all_fields).images]
+def images(text: str) -> list[str]:
+    return [one.image for one in image_sources.in_text("f", text).images]
 
 
 @pytest.mark.parametrize(
@@ -50,22 +50,17 @@ def test_manifests_have_the_images_of_their_pod_templates() -> None:
     assert images(MANIFESTS) == ["example.com/init:v1", "example.com/web:v1", "job"]
 
 
-def test_all_fields_reads_the_fields_image_of_any_kind() -> None:
-    assert images(MANIFESTS, all_fields=True)[3:] == ["example.com/part:v1"]
-
-
 def test_objects_with_fields_that_are_not_read_are_named() -> None:
-    found = image_sources.in_text("f", MANIFESTS, all_fields=False)
+    found = image_sources.in_text("f", MANIFESTS)
     assert found.unread == ("f: Widget w",)
-    from_a_pipe = image_sources.in_text("-", MANIFESTS, all_fields=False)
+    from_a_pipe = image_sources.in_text("-", MANIFESTS)
     assert from_a_pipe.unread == ("standard input: Widget w",)
-    assert image_sources.in_text("f", MANIFESTS, all_fields=True).unread == ()
 
 
 def test_an_image_has_the_place_that_names_it() -> None:
-    first, *_ = image_sources.in_text("f", MANIFESTS, all_fields=False).images
+    first, *_ = image_sources.in_text("f", MANIFESTS).images
     assert first.found_in == "f: Deployment shop/web"
-    (line,) = image_sources.in_text("-", "busybox\n", all_fields=False).images
+    (line,) = image_sources.in_text("-", "busybox\n").images
     assert line.found_in == "standard input"
 
 

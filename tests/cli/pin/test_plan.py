@@ -1,10 +1,7 @@
 """`lading pin` and `lading apply --runtime-endpoint` on an embedded runtime, as a person would."""
 
-import asyncio
 import json
-import os
 import shutil
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +11,15 @@ import yaml
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
+from lading.embedded import sample_images
+from lading.embedded.cri import server as cri_server
+from lading.embedded.cri.core import EmbeddedRuntime
+from lading.embedded.registry import server as registry_server
 from lading.kernel import references
 from lading.ports.cri import ImageSpec
-from lading.servers.cri import server as cri_server
-from lading.servers.cri.core import EmbeddedRuntime
-from lading.servers.registry import server as registry_server
-from lading.standalone import sample_images
-from lading.wiring import ownership
+from lading.wiring import machine
 from lading.wiring.host import machine_platform
+from tests import command
 
 
 @dataclass(frozen=True)
@@ -96,16 +94,9 @@ class Result:
 
 
 async def lading(host: HostUnderTest, *arguments: str) -> Result:
-    """The command in a process of its own, because it brings its own event loop."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "from lading.cli.main import main; main()", *arguments,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, "XDG_DATA_HOME": str(host.folder / "data")},
-    )  # fmt: skip
-    output, _ = await process.communicate()
-    assert process.returncode is not None
-    return Result(process.returncode, output.decode())
+    data = {"XDG_DATA_HOME": str(host.folder / "data")}
+    done = await command.lading(*arguments, environment=data)
+    return Result(done.code, done.output + done.errors)
 
 
 async def applied(host: HostUnderTest, *images: str, name: str = "mine") -> Result:
@@ -254,15 +245,6 @@ async def test_with_the_gate_an_image_of_guests_is_not_the_image_of_the_host(
     assert len(plan["toPull"]) == to_pull
 
 
-async def test_a_plan_counts_the_disk_with_the_expansion_factor_of_the_agents(
-    host: HostUnderTest,
-) -> None:
-    where = ("-f", host.set_file(), "--runtime-endpoint", host.endpoint, "-o", "json")
-    result = await lading(host, "pin", "plan", *where, "--expansion-factor", "3")
-    (plan,) = json.loads(result.output)
-    assert plan["diskBytes"] == 3 * plan["downloadBytes"]
-
-
 async def test_a_pull_secret_without_its_namespace_is_a_usage_error(host: HostUnderTest) -> None:
     result = await lading(host, "pin", "plan", "-f", host.set_file(), "--pull-secret", "mine")
     assert result.code == 2
@@ -281,7 +263,7 @@ async def test_a_pull_secret_needs_a_cluster(host: HostUnderTest) -> None:
 async def test_an_apply_beside_an_agent_is_refused_and_names_the_owner(
     host: HostUnderTest,
 ) -> None:
-    with ownership.owning(host.state_dir, "the agent of node worker-1"):
+    with machine.owning(host.state_dir, "the agent of node worker-1"):
         result = await applied(host)
     assert result.code == 3
     assert "the agent of node worker-1 owns the pins of this machine" in result.output
@@ -293,7 +275,7 @@ async def test_apply_and_the_clean_up_of_the_agent_agree(host: HostUnderTest) ->
     """For any user, with any home directory."""
     await applied(host)
     place = (*host.place_of("apply"), "--node-name", "worker-1")
-    with ownership.owning(host.state_dir, "the agent of node worker-1"):
+    with machine.owning(host.state_dir, "the agent of node worker-1"):
         result = await lading(host, "agent", "--cleanup", *place)
     assert (result.code, len(await pinned_names(host))) == (3, 3)
     result = await lading(host, "agent", "--cleanup", *place)

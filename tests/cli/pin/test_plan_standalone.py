@@ -13,19 +13,19 @@ from aiohttp.test_utils import TestServer
 
 from lading.adapters.clock import SystemClock
 from lading.api.core import NODES as CLUSTER_NODES
+from lading.api.core import RUNTIME_CLASSES
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
-from lading.api.node import RUNTIME_CLASSES
 from lading.cli.pin import sets
+from lading.embedded import cluster, sample_images
+from lading.embedded.cluster import ClusterOptions, StandaloneCluster
+from lading.embedded.node import NodeDescription
 from lading.kernel import references
-from lading.pinned_images import rules
+from lading.pinned_images import membership
 from lading.pinned_images.cluster import apply, plan
 from lading.pinned_images.cluster.types import CreatePool
 from lading.ports.cri import ImageSpec
-from lading.standalone import cluster, sample_images
-from lading.standalone.cluster import ClusterOptions, StandaloneCluster
-from lading.standalone.node import NodeDescription
 from tests.command import CommandResult, lading
 from tests.e2e import programs
 
@@ -46,8 +46,10 @@ async def running(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     options = ClusterOptions(data=tmp_path / "data", nodes=NODES)
     async with cluster.open_cluster(options, SystemClock()) as opened:
-        pool = plan.DEFAULT_POOLS[rules.WORKER]
-        await apply.apply(CreatePool(name=rules.WORKER, spec=pool, because="a test"), opened.kube)
+        pool = plan.DEFAULT_POOLS[membership.WORKER]
+        await apply.apply(
+            CreatePool(name=membership.WORKER, spec=pool, because="a test"), opened.kube
+        )
         yield opened
 
 
@@ -58,7 +60,7 @@ async def push(running: StandaloneCluster, name: str) -> str:
 
 
 def set_file(
-    folder: Path, name: str, image: str, *, role: str = rules.WORKER, **more: object
+    folder: Path, name: str, image: str, *, role: str = membership.WORKER, **more: object
 ) -> Path:
     document = {
         "apiVersion": PINNED_IMAGE_SETS.api_version,
@@ -72,7 +74,7 @@ def set_file(
 
 
 async def planned(running: StandaloneCluster, folder: Path, image: str) -> list[list[str]]:
-    """What a person reads: the lines of the plan, each as its cells. One node always refuses."""
+    """What a process prints: the lines of the plan, each as its cells. One node always refuses."""
     file = set_file(folder, "mine", image)
     printed = await programs.run(
         "pin", "plan", f"--filename={file}", f"--kubeconfig={running.api.kubeconfig}",
@@ -136,13 +138,14 @@ async def test_a_plan_has_the_gate_of_runtime_classes_that_the_agents_have(
 ) -> None:
     await running.kube.create(RUNTIME_CLASSES, {"metadata": {"name": "vm"}, "handler": "vm"})
     file = set_file(tmp_path, "mine", await push(running, "app"), runtimeClassNames=["vm"])
-    printed = await programs.run(
+    result = await lading(
         "pin", "plan", f"--filename={file}", f"--kubeconfig={running.api.kubeconfig}",
-        f"--feature-gates={gates}", exit_code=1,
+        f"--feature-gates={gates}",
     )  # fmt: skip
-    (large,) = [line for line in printed.splitlines() if line.startswith("large  ")]
+    assert result.code == 1
+    (large,) = [line for line in result.output.splitlines() if line.startswith("large  ")]
     assert large.split()[3] == to_pull
-    assert refusal in printed
+    assert refusal in result.output
 
 
 async def test_a_registry_is_asked_once_for_all_nodes(
@@ -160,8 +163,9 @@ async def test_a_registry_is_asked_once_for_all_nodes(
         digest = "sha256:" + "0" * 64
         file = set_file(tmp_path, "mine", f"{server.host}:{server.port}/app@{digest}")
         where = f"--kubeconfig={running.api.kubeconfig}"
-        printed = await programs.run("pin", "plan", f"--filename={file}", where, exit_code=1)
-    assert "wanted on large, small" in printed
+        result = await lading("pin", "plan", f"--filename={file}", where)
+    assert result.code == 1
+    assert "wanted on large, small" in result.output
     assert asked.count(f"/v2/app/manifests/{digest}") == 1
 
 
@@ -235,7 +239,7 @@ async def test_a_plan_tells_what_the_file_adds_from_what_is_there(
     before = yaml.safe_load(set_file(tmp_path, "before", existing).read_text())
     await running.kube.create(PINNED_IMAGE_SETS, before)
     entry = {"spec": {"pinnedImageSets": [{"name": "before"}]}}
-    await running.kube.patch(MACHINE_CONFIG_POOLS, rules.WORKER, entry)
+    await running.kube.patch(MACHINE_CONFIG_POOLS, membership.WORKER, entry)
     found = await plan_of(running, set_file(tmp_path, "mine", added))
     large = next(one for one in json.loads(found.data.output) if one["node"] == "large")
     assert large["added"] == [{"image": added}]

@@ -17,10 +17,10 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.cli.pin import status
+from lading.embedded import sample_sets
 from lading.kernel.values import replace
 from lading.pinned_images import rows
 from lading.pinned_images.rows import Row, RowChoice, RowState
-from lading.standalone import sample_sets
 from tests.pinned_images import installed_api
 from tests.pinned_images.installed_api import api
 
@@ -273,14 +273,6 @@ def test_nodes_with_the_same_error_and_other_times_are_explained_once() -> None:
     assert explained == "s on n0: no room; attempt 3 at 2026-01-01T00:07:00Z"
 
 
-def test_exit_status_fails_unless_everything_is_pinned() -> None:
-    status.require_pinned([row(), row()])
-    with pytest.raises(click.ClickException, match="1 of 2 rows are not Pinned"):
-        status.require_pinned([row(), row(state=RowState.NO_NODES)])
-    with pytest.raises(click.ClickException, match="there is no PinnedImageSet to show"):
-        status.require_pinned([])
-
-
 @dataclass(frozen=True)
 class ClusterOf:
     """The cluster of a command line, without a kubeconfig."""
@@ -293,18 +285,8 @@ class ClusterOf:
 
 
 async def show(api: KubeClient, **options: bool) -> None:
-    asked: Any = {"watch": False, "exit_status": False, "form": Format.TABLE, **options}
+    asked: Any = {"watch": False, "form": Format.TABLE, **options}
     await status._status(cast(Target, ClusterOf(api)), rows.ALL, **asked)
-
-
-async def test_the_option_exit_status_fails_what_is_only_shown_without_it(
-    api: KubeClient,
-) -> None:
-    await report(api, {"desiredGeneration": 1}, degraded=False)
-    await make_set(api)
-    await show(api)
-    with pytest.raises(click.ClickException, match="1 of 1 rows are not Pinned"):
-        await show(api, exit_status=True)
 
 
 async def test_a_watch_ends_when_everything_is_pinned(

@@ -12,8 +12,8 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.embedded import api_server, sample_sets
 from lading.installation import apply as installation
-from lading.standalone import api_server, sample_sets
 from lading.wiring.features import DEFINITIONS
 from tests.command import CommandResult, lading
 
@@ -46,7 +46,7 @@ class ApiUnderTest:
 
 @pytest.fixture
 async def served_api(tmp_path: Path) -> AsyncIterator[ApiUnderTest]:
-    async with api_server.serve(tmp_path / "api", SystemClock(), port=0) as api:
+    async with api_server.serve(tmp_path / "api", SystemClock()) as api:
         kube = KubeClient(api.exchange)
         await installation.install(kube, SystemClock(), DEFINITIONS)
         yield ApiUnderTest(kube, api.kubeconfig)

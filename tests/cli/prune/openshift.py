@@ -14,10 +14,10 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube.cluster import KubeCluster
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.administration import AdministrationClient
-from lading.ports.http import Exchange
+from lading.embedded.registry import server as registry_server
+from lading.ports.http import HttpTransport
 from lading.ports.http import Request as HttpRequest
 from lading.ports.registry import Manifest
-from lading.servers.registry import server as registry_server
 from tests import command
 from tests.command import CommandResult
 from tests.pruning import image_streams
@@ -72,8 +72,10 @@ class OpenShift:
         return {one["metadata"]["name"] for one in page.items}
 
     async def lading(self, *words: str) -> CommandResult:
-        where = ("--kubeconfig", str(self.kubeconfig), "--keep-younger-than", "0s")
-        return await command.lading("prune", *words, *where, "--keep-tag-revisions", "1")
+        """The commands about the trash take no rules."""
+        of_trash = words[0] in ("trash", "restore")
+        rules = () if of_trash else ("--keep-younger-than", "0s", "--keep-tag-revisions", "1")
+        return await command.lading("prune", *words, "--kubeconfig", str(self.kubeconfig), *rules)
 
 
 @asynccontextmanager
@@ -102,7 +104,7 @@ def kubeconfig_of(server: str, *, token: str = "t") -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def reachable(exchange: Exchange, *, host: str = "127.0.0.1") -> AsyncIterator[str]:
+async def reachable(exchange: HttpTransport, *, host: str = "127.0.0.1") -> AsyncIterator[str]:
     """The API server of a test over HTTP."""
 
     async def answer(request: web.Request) -> web.StreamResponse:

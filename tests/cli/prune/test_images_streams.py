@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from lading.adapters.registry.administration import AdministrationClient
+from lading.ports.registry import NotFound
 from tests.cli.prune.openshift import NO_GUARD, OpenShift
 from tests.pruning.worlds import PODS
 
@@ -118,10 +119,10 @@ async def test_with_the_trash_an_image_comes_back_whole(cluster: OpenShift) -> N
     assert await cluster.shelf.pullable(f"images/lading-trash@{old.digest}")
     assert "Summary: deleted 0 objects" in (await cluster.lading(*run)).output
     assert len(await cluster.images()) == 2
-    listed = await cluster.lading("trash", "--trash", "-o", "json")
+    listed = await cluster.lading("trash", "-o", "json")
     (record,) = json.loads(listed.output)
     assert record["tags"] == {"latest": str(old.digest)}
-    restored = await cluster.lading("restore", str(old.digest), "--trash")
+    restored = await cluster.lading("restore", str(old.digest))
     assert restored.code == 0, restored.errors
     assert "Tag latest names another image now and is not changed" in restored.errors
     assert await cluster.shelf.pullable(f"images/app@{old.digest}")
@@ -143,16 +144,16 @@ async def test_after_the_trash_period_image_and_blobs_go(cluster: OpenShift) -> 
 async def test_an_image_that_cannot_be_put_into_the_trash_stays(
     cluster: OpenShift, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async def absent(*_arguments: object, **_more: object) -> None:
+        raise NotFound("the blob is gone", status=404)
+
     async def refused(*_arguments: object, **_more: object) -> bool:
         return False
 
     old, new = await cluster.push("app", "1", "2")
     monkeypatch.setattr(AdministrationClient, "mount_blob", refused)
+    monkeypatch.setattr(AdministrationClient, "copy_blob", absent)
     result = await cluster.lading("images", "--confirm", "--trash", *NO_GUARD)
     assert "CannotTrash" in result.errors
     assert await cluster.streams.items("app") == [str(new.digest), str(old.digest)]
     assert await cluster.shelf.pullable(f"images/app@{old.digest}")
-
-
-async def test_trash_and_no_trash_exclude_each_other(cluster: OpenShift) -> None:
-    assert (await cluster.lading("images", "--trash", "--no-trash")).code == 2

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from lading.servers.registry import server as registry_server
+from lading.embedded.registry import server as registry_server
 from tests import command
 from tests.adapters.kube.certificates import Authority
 from tests.command import CommandResult

@@ -4,7 +4,6 @@ import asyncio
 import importlib.util
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,74 +11,26 @@ from typing import Any
 import pytest
 import yaml
 
-from lading.adapters.clock import SystemClock
-from lading.adapters.kube.client import KubeClient
-from lading.adapters.kube.exchange import NetworkExchange
-from lading.adapters.registry import client as registry_client
+from lading.adapters.kube.transport import NetworkTransport
 from lading.adapters.registry.administration import AdministrationClient
 from lading.adapters.registry.transport import RegistryCall, Transport
 from lading.cli.prune import running
+from lading.embedded.registry import server as registry_server
 from lading.kernel.references import Reference
 from lading.ports.http import Request
 from lading.ports.registry import Denied, Unavailable
-from lading.servers.registry import server as registry_server
-from lading.standalone import api_server
 from lading.web.pruning_plan import PlanReader
-from lading.web.views import pruning_contents
+from lading.web.views import pruning
 from tests import command
-from tests.command import CommandResult
+from tests.cli.prune import benches
+from tests.cli.prune.benches import Bench, pod
 from tests.pruning.worlds import PODS, Shelf
-
-POLICY = {"policies": [{"repositories": ["**"], "keepTags": [{"patterns": ["keep.*"]}]}]}
-
-
-@dataclass
-class Bench:
-    shelf: Shelf
-    kube: KubeClient
-    where: tuple[str, ...]
-    cluster: tuple[str, ...]
-    folder: Path
-
-    def with_age(self, text: str) -> list[str]:
-        """The options with another `--keep-younger-than`."""
-        return [text if one == "0s" else one for one in self.where]
-
-    async def lading(self, *words: str) -> CommandResult:
-        """With the options of the whole bench after the words."""
-        return await command.lading("prune", *words, *self.where)
 
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    clock = SystemClock()
-    policy = tmp_path / "policy.yaml"
-    policy.write_text(yaml.safe_dump(POLICY))
-    (tmp_path / "state").mkdir()
-    async with (
-        api_server.serve(tmp_path / "api", clock, port=0) as api,
-        registry_server.serve(tmp_path / "registry") as url,
-        registry_client.connect(clock) as client,
-    ):
-        host = url.partition("://")[2]
-        kube = KubeClient(api.exchange)
-        cluster = ("--kubeconfig", str(api.kubeconfig))
-        where = (
-            *cluster,
-            *("--registry-url", url, "--registry-name", "registry.test"),
-            *("--policy", str(policy), "--keep-younger-than", "0s"),
-        )
-        await kube.create(PODS, pod("registry.test/team/app:used"), namespace="default")
-        yield Bench(Shelf(AdministrationClient(client), host), kube, where, cluster, tmp_path)
-
-
-def pod(image: str, name: str = "web") -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [{"name": "main", "image": image}]},
-    }
+    async with benches.opened(tmp_path) as opened:
+        yield opened
 
 
 async def three(bench: Bench) -> None:
@@ -98,14 +49,14 @@ async def test_a_dry_run_shows_what_would_go_and_only_reads(
         methods.add(call.method)
         return await send(transport, call)
 
-    exchange = NetworkExchange.__call__
+    exchange = NetworkTransport.__call__
 
-    async def recorded_in_the_cluster(network: NetworkExchange, request: Request) -> Any:
+    async def recorded_in_the_cluster(network: NetworkTransport, request: Request) -> Any:
         methods.add(request.method)
         return await exchange(network, request)
 
     monkeypatch.setattr(Transport, "send", recorded)
-    monkeypatch.setattr(NetworkExchange, "__call__", recorded_in_the_cluster)
+    monkeypatch.setattr(NetworkTransport, "__call__", recorded_in_the_cluster)
     result = await bench.lading("images")
     monkeypatch.undo()
     assert result.code == 0, result.errors
@@ -255,14 +206,14 @@ async def test_a_plan_with_contents_is_walked_from_its_file_and_applied(bench: B
     assert result.code == 0, result.errors
     contents = await PlanReader(planned).contents()
     assert contents is not None
-    used = pruning_contents.explained(contents, "team/app:used")
+    used = pruning.explained(contents, "team/app:used")
     assert used is not None
     assert used["chains"] == [["tag team/app:used", "tag is used by Pod default/web"]]
     run = await bench.lading("images", "--confirm", "--save-plan", str(saved))
     assert run.code == 0, run.errors
     found = await PlanReader(saved).contents()
     assert found is not None
-    old = pruning_contents.explained(found, "team/app:old")
+    old = pruning.explained(found, "team/app:old")
     assert old is not None
     assert old["verdicts"][0]["decision"] == "delete"
     assert await bench.shelf.tags("team/app") == {"keep", "used"}
@@ -489,7 +440,7 @@ async def test_the_storage_of_the_registry_shows_the_history_of_a_tag(bench: Ben
     assert shown.code == 0, shown.errors
     assert shown.output.endswith("Summary: deleted 2 manifest(s)\n")
     assert "OldRevision" in shown.output
-    assert "The bytes are free when" in shown.errors
+    assert "The registry frees this space after" in shown.errors
     done = await bench.lading("images", "--confirm", *storage)
     assert done.output.endswith("Summary: deleted 2 manifest(s)\n"), done.errors
     assert "deleted 0 objects" in (await bench.lading("images", *storage)).output
@@ -538,7 +489,7 @@ async def test_bad_storage_is_a_clear_error(
 
 def test_a_registry_that_does_not_answer_is_named_and_not_what_was_read() -> None:
     error = Unavailable("manifest r:1/lading-trash:ledger: cannot connect to r:1: refused")
-    assert running._reason(error) == "cannot connect to r:1: refused"
+    assert running.reason(error) == "cannot connect to r:1: refused"
 
 
 async def test_a_file_that_is_no_plan_is_refused(bench: Bench) -> None:

@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import crio_reload
+from lading.adapters.cri import pins_crio
 from lading.adapters.cri.client import CriClient
 from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.pins_containerd import ContainerdPins
 from lading.adapters.cri.pins_crio import CrioPins
 from lading.adapters.registry import client as registry_client
+from lading.embedded import sample_images
+from lading.embedded.cri import server as cri_server
+from lading.embedded.cri.core import EmbeddedRuntime
+from lading.embedded.registry import server as registry_server
+from lading.embedded.sample_images import SampleImage
 from lading.kernel import platforms, references
 from lading.ports.cri import Pins
 from lading.ports.registry import Registry
-from lading.servers.cri import server as cri_server
-from lading.servers.cri.core import EmbeddedRuntime
-from lading.servers.registry import server as registry_server
-from lading.standalone import sample_images
-from lading.standalone.sample_images import SampleImage
 from lading.wire import calls
 
 ENDPOINT_VARIABLE = "CONFORMANCE_CRI"
@@ -120,6 +120,6 @@ def _crio_pins(cri_client: CriClient, environment: Mapping[str, str]) -> CrioPin
     return CrioPins(
         cri_client,
         config=CrioConfig(main_file=drop_ins.parent / "crio.conf", drop_in_folder=drop_ins),
-        reload=crio_reload.by_signal(environment[ENDPOINT_VARIABLE]),
+        reload=pins_crio.by_signal(environment[ENDPOINT_VARIABLE]),
         clock=SystemClock(),
     )

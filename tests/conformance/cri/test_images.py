@@ -6,11 +6,11 @@ import secrets
 
 import pytest
 
+from lading.embedded import sample_images
+from lading.embedded.sample_images import SampleImage
 from lading.kernel import references
 from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec
-from lading.standalone import sample_images
-from lading.standalone.sample_images import SampleImage
 from tests.conformance.cri.targets import Target
 
 MEASURING_SECONDS_MAX = 60.0  # containerd measures its snapshots every ten seconds

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from lading.embedded import sample_images
 from lading.kernel import references
 from lading.ports.cri import ImageSpec, Pin, RecordedPin
-from lading.standalone import sample_images
 from tests.conformance.cri.targets import Target
 
 UNPINNING_SECONDS_MAX = 60.0

@@ -4,11 +4,11 @@ import secrets
 
 import pytest
 
+from lading.embedded import sample_images
+from lading.embedded.sample_images import SampleImage
 from lading.kernel import manifests, platforms, references
 from lading.ports import cri
 from lading.ports.cri import ImageSpec
-from lading.standalone import sample_images
-from lading.standalone.sample_images import SampleImage
 from tests.conformance.cri.targets import HANDLER, Target
 
 

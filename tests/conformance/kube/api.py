@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from lading.adapters.kube import streams
+from lading.adapters.kube import decoding
 from lading.adapters.kube.client import KubeClient
 from lading.kernel.objects import Resource
 from lading.ports import kube
@@ -92,7 +92,7 @@ class Api:
             body=b"" if body is None else encoded,
         )
         response = await self.target.exchange(request)
-        return read(response.status, response.headers, await streams.whole(response.body))
+        return read(response.status, response.headers, await decoding.whole(response.body))
 
 
 def read(status: int, headers: Mapping[str, str], content: bytes) -> Answer:

@@ -14,19 +14,12 @@ class Difference:
     reason: str
 
 
-EMBEDDED = ("direct", "http")
 DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         module="test_revisions",
         test="test_a_page_of_a_forgotten_revision_is_gone",
         targets=("real",),
         reason="its watch cache keeps snapshots for a while after etcd forgot the revision",
-    ),
-    Difference(
-        module="test_selectors",
-        test="test_a_bad_label_selector_is_explained",
-        targets=EMBEDDED,
-        reason="the explanation is the one of our own selectors, which shows the whole text",
     ),
 )
 

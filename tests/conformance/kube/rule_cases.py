@@ -25,7 +25,7 @@ class Case:
     fields: Document = field(default_factory=dict)
     """Beside the spec."""
     statuses: tuple[Document, ...] = ()
-    """Written one after the other; only the last one may be refused."""
+    """WriteHistory one after the other; only the last one may be refused."""
     breaks: str = ""
     """A part of the message of the rule that refuses the last write."""
     name: str = "$name"

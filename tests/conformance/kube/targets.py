@@ -1,9 +1,8 @@
 """The servers that the suite runs on.
 
-`direct` is the embedded server in memory and in the same process, `http` the same over TLS and
-with its data in a file. With
-CONFORMANCE_KUBECONFIG=FILE the suite runs on that cluster instead, and is called `real`;
-CONFORMANCE_ETCD=URL lets it compact the history there.
+`direct` is the embedded server in memory and in the same process. With CONFORMANCE_TARGET=http the
+suite runs on the embedded server over TLS with SQLite, and with CONFORMANCE_KUBECONFIG=FILE on that
+cluster (`real`); CONFORMANCE_ETCD=URL lets it compact the history there.
 """
 
 import contextlib
@@ -19,16 +18,17 @@ import aiohttp
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import kubeconfig
 from lading.adapters.kube.connection import Connection, Trust, User
-from lading.adapters.kube.exchange import NetworkExchange
+from lading.adapters.kube.transport import NetworkTransport
+from lading.embedded.kube import authentication, certificates, http
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage import memory, sqlite
+from lading.embedded.kube.storage.memory import MemoryStorage
 from lading.kernel.values import replace
-from lading.ports.http import Exchange, Request, Response
-from lading.servers.kube import authentication, certificates, http
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage import memory, sqlite
-from lading.servers.kube.storage.types import Storage
+from lading.ports.http import HttpTransport, Request, Response
 
 KUBECONFIG_VARIABLE = "CONFORMANCE_KUBECONFIG"
 ETCD_VARIABLE = "CONFORMANCE_ETCD"
+TARGET_VARIABLE = "CONFORMANCE_TARGET"
 _TOKEN = secrets.token_urlsafe()
 Compact = Callable[[str], Awaitable[None]]
 
@@ -38,15 +38,17 @@ class Target:
     """One server, seen by an administrator, without a token and with a wrong one."""
 
     name: str
-    exchange: Exchange
-    anonymous: Exchange
-    mistaken: Exchange
+    exchange: HttpTransport
+    anonymous: HttpTransport
+    mistaken: HttpTransport
     compact: Compact | None
     """Forgets the history up to a revision; None where that is out of reach."""
 
 
 def names(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    return ("real",) if environment.get(KUBECONFIG_VARIABLE) else ("direct", "http")
+    if environment.get(KUBECONFIG_VARIABLE):
+        return ("real",)
+    return (environment.get(TARGET_VARIABLE, "direct"),)
 
 
 @contextlib.asynccontextmanager
@@ -73,9 +75,9 @@ async def _network(
     anonymous = replace(connection, user=User())
     mistaken = replace(connection, user=User(token="not-a-token"))
     async with (
-        NetworkExchange(connection, clock) as exchange,
-        NetworkExchange(anonymous, clock) as anonymous_exchange,
-        NetworkExchange(mistaken, clock) as mistaken_exchange,
+        NetworkTransport(connection, clock) as exchange,
+        NetworkTransport(anonymous, clock) as anonymous_exchange,
+        NetworkTransport(mistaken, clock) as mistaken_exchange,
     ):
         yield Target(
             name=name,
@@ -128,7 +130,7 @@ async def _http() -> AsyncIterator[Target]:
 
 
 @contextlib.asynccontextmanager
-async def _core(storage: Storage) -> AsyncIterator[Core]:
+async def _core(storage: MemoryStorage) -> AsyncIterator[Core]:
     core = Core(storage, SystemClock(), tokens={_TOKEN: authentication.ADMIN})
     try:
         yield core
@@ -140,7 +142,7 @@ async def _core(storage: Storage) -> AsyncIterator[Core]:
 class _Bearing:
     """Sends a token along, as a network exchange does."""
 
-    def __init__(self, exchange: Exchange, token: str) -> None:
+    def __init__(self, exchange: HttpTransport, token: str) -> None:
         self._exchange = exchange
         self._headers = {"authorization": f"Bearer {token}"}
 
@@ -148,7 +150,7 @@ class _Bearing:
         return await self._exchange(replace(request, headers={**request.headers, **self._headers}))
 
 
-def _storage_compaction(storage: Storage) -> Compact:
+def _storage_compaction(storage: MemoryStorage) -> Compact:
     async def compact(revision: str) -> None:
         storage.compact(int(revision))
 

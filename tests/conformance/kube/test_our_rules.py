@@ -6,6 +6,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from lading.adapters.kube import discovery
 from lading.kernel.objects import Resource
 from lading.ports import kube
 from lading.wiring import features
@@ -118,10 +119,5 @@ def test_every_rule_has_a_case_that_breaks_it(plural: str) -> None:
 
 
 async def test_our_kinds_are_found_by_their_short_names(ours: Api) -> None:
-    answer = await ours.call(
-        "GET", f"/apis/{kind_of(MANIFESTS['pinnedimagesets'], 'v1').api_version}"
-    )
-    by_name = {entry["name"]: entry for entry in answer.body["resources"]}
-    assert by_name["pinnedimagesets"]["shortNames"] == ["pis"]
-    assert by_name["pinnedimagesets"]["categories"] == ["lading"]
-    assert "pinnedimagesets/status" in by_name
+    found = (await discovery.discover(ours.client)).named("pis")
+    assert found.plural == "pinnedimagesets"

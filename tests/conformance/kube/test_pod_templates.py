@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from lading.ports import kube
-from tests.conformance.kube.api import CONFIG_MAPS, DAEMON_SETS, PODS, Api, Document, config_map
+from tests.conformance.kube.api import CONFIG_MAPS, PODS, Api, Document, config_map
 from tests.conformance.kube.kinds import RUNTIME_CLASSES
 from tests.conformance.kube.pod_templates import filled
-from tests.conformance.kube.workloads import daemon_set
 
 FROM_FIELD = {"fieldRef": {"fieldPath": "metadata.name"}}
 FROM_LIMIT = {"resourceFieldRef": {"resource": "limits.cpu", "containerName": "c"}}
@@ -23,35 +22,6 @@ async def test_values_of_the_environment_are_completed(api: Api, namespace: str)
     found = await filled(api, namespace, containers=[container])
     sources = [each["valueFrom"] for each in found["containers"][0]["env"]]
     assert sources == [FIELD_FILLED, LIMIT_FILLED]
-
-
-async def test_handlers_are_completed(api: Api, namespace: str) -> None:
-    container = {
-        "name": "c",
-        "image": "i",
-        "lifecycle": {"postStart": {"httpGet": {"port": 80}}},
-        "livenessProbe": {"grpc": {"port": 80}},
-    }
-    found = await filled(api, namespace, containers=[container])
-    completed = found["containers"][0]
-    handler = {"path": "/", "port": 80, "scheme": "HTTP"}
-    assert completed["lifecycle"] == {"postStart": {"httpGet": handler}}
-    assert completed["livenessProbe"]["grpc"] == {"port": 80, "service": ""}
-
-
-async def test_files_about_the_pod_are_completed(api: Api, namespace: str) -> None:
-    items = [{"path": "name", **FROM_FIELD}, {"path": "cpu", **FROM_LIMIT}]
-    token = {"serviceAccountToken": {"path": "token"}}
-    volumes = [
-        {"name": "plain", "downwardAPI": {"items": items}},
-        {"name": "mixed", "projected": {"sources": [token, {"downwardAPI": {"items": items}}]}},
-    ]
-    plain, mixed = (await filled(api, namespace, volumes=volumes))["volumes"]
-    completed = [{"path": "name", **FIELD_FILLED}, {"path": "cpu", **LIMIT_FILLED}]
-    assert plain["downwardAPI"]["items"] == completed
-    first, second = mixed["projected"]["sources"]
-    assert first["serviceAccountToken"] == {"path": "token", "expirationSeconds": 3600}
-    assert second["downwardAPI"]["items"] == completed
 
 
 async def test_an_account_is_known_by_its_old_name_too(api: Api, namespace: str) -> None:
@@ -71,33 +41,11 @@ async def test_a_null_in_a_map_or_a_list_is_an_empty_value(api: Api, namespace: 
     assert found["containers"][0]["args"] == ["", "b"]
 
 
-@pytest.mark.parametrize(
-    ("spec", "problem"),
-    [
-        (
-            {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 99999}]}]},
-            "containers[0].ports[0].containerPort: Invalid value: 99999: must be between 1 and",
-        ),
-        (
-            {"volumes": [{"name": "v", "emptyDir": {}, "hostPath": {"path": "/x"}}]},
-            "may not specify more than 1 volume type",
-        ),
-        ({"volumes": [{"name": "Not Good"}]}, 'volumes[0].name: Invalid value: "Not Good"'),
-    ],
-)
-async def test_a_template_that_could_not_run_is_refused(
-    api: Api, namespace: str, spec: Document, problem: str
-) -> None:
-    with pytest.raises(kube.Invalid) as caught:
-        await filled(api, namespace, **spec)
-    assert problem in caught.value.message
-
-
-async def test_a_rolling_update_that_could_not_move_is_refused(api: Api, namespace: str) -> None:
-    body = daemon_set()
-    body["spec"]["updateStrategy"] = {"rollingUpdate": {"maxUnavailable": 0}}
-    with pytest.raises(kube.Invalid, match="cannot be 0 when maxSurge is 0"):
-        await api.client.create(DAEMON_SETS, body, namespace=namespace)
+async def test_an_image_that_is_a_volume_is_pulled_as_any_other(api: Api, namespace: str) -> None:
+    images = ("app:1", "app")
+    volumes = [{"name": f"v{n}", "image": {"reference": each}} for n, each in enumerate(images)]
+    found = await filled(api, namespace, volumes=volumes)
+    assert [each["image"]["pullPolicy"] for each in found["volumes"]] == ["IfNotPresent", "Always"]
 
 
 async def running(api: Api, namespace: str) -> Document:
@@ -110,7 +58,6 @@ async def running(api: Api, namespace: str) -> Document:
     ("change", "message"),
     [
         ({"terminationGracePeriodSeconds": 1}, "pod updates may not change fields other than"),
-        ({"containers": []}, "pod updates may not add or remove containers"),
         ({"tolerations": []}, "existing toleration can not be modified"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from lading.ports import kube
 from lading.ports.kube import PatchType
-from tests.conformance.kube.api import DAEMON_SETS, PODS, Api, Document
+from tests.conformance.kube.api import PODS, Api, Document
 
 FIRST, SECOND = "gates.example/first", "gates.example/second"
 
@@ -76,18 +76,3 @@ async def test_a_gated_pod_has_no_node(api: Api, namespace: str) -> None:
     await api.client.create(PODS, pod(FIRST), namespace=namespace)
     with pytest.raises(kube.Invalid, match="pod updates may not change fields other than"):
         await api.client.patch(PODS, "p", {"spec": {"nodeName": "n"}}, namespace=namespace)
-
-
-async def test_gates_have_names_and_differ(api: Api, namespace: str) -> None:
-    with pytest.raises(kube.Invalid, match=r'schedulingGates\[1\]: Duplicate value: "gates'):
-        await api.client.create(PODS, pod(FIRST, FIRST), namespace=namespace)
-    with pytest.raises(kube.Invalid, match=r'schedulingGates\[0\]: Invalid value: "a b"'):
-        await api.client.create(PODS, pod("a b"), namespace=namespace)
-
-
-async def test_a_template_is_checked_too(api: Api, namespace: str) -> None:
-    labels = {"matchLabels": {"a": "b"}}
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("a b")["spec"]}
-    body = {"metadata": {"name": "d"}, "spec": {"selector": labels, "template": template}}
-    with pytest.raises(kube.Invalid, match=r"spec\.template\.spec\.schedulingGates\[0\]"):
-        await api.client.create(DAEMON_SETS, body, namespace=namespace)

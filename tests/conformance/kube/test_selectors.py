@@ -14,7 +14,6 @@ from tests.conformance.kube.api import (
     config_map,
 )
 from tests.conformance.kube.kinds import CORE_EVENTS, EVENTS
-from tests.conformance.kube.workloads import JOBS, job
 
 LABELS = {
     "a": {"tier": "front", "zone": "x"},
@@ -83,12 +82,6 @@ async def test_a_bad_label_selector_is_refused(api: Api, namespace: str, selecto
     assert answer.refusal[:2] == (400, "BadRequest")
 
 
-async def test_a_bad_label_selector_is_explained(api: Api, namespace: str) -> None:
-    path = CONFIG_MAPS.path(namespace=namespace)
-    answer = await api.call("GET", path, query={"labelSelector": "a in b"})
-    assert answer.refusal[2] == "unable to parse requirement: found 'b' expected: '('"
-
-
 async def test_a_bad_field_selector_is_explained(api: Api, namespace: str) -> None:
     path = CONFIG_MAPS.path(namespace=namespace)
     answer = await api.call("GET", path, query={"fieldSelector": "data.a=b"})
@@ -125,25 +118,6 @@ async def test_events_are_selected_by_what_they_are_about(api: Api, namespace: s
         selection = Selection(namespace=namespace, field_selector=f"{selector},reason=Tested")
         page = await api.client.page(kind, selection)
         assert [item["metadata"]["name"] for item in page.items] == ["b"]
-
-
-async def test_events_are_selected_by_who_reports_them(api: Api, namespace: str) -> None:
-    about = {"kind": "ConfigMap", "name": "one", "namespace": namespace}
-    event = {"involvedObject": about, "reason": "Tested", "source": {"component": "kubelet"}}
-    await api.client.create(CORE_EVENTS, {"metadata": {"name": "a"}, **event}, namespace=namespace)
-    for selector, count in (("source=kubelet", 1), ("source=other", 0)):
-        selection = Selection(namespace=namespace, field_selector=selector)
-        assert len((await api.client.page(CORE_EVENTS, selection)).items) == count
-
-
-@pytest.mark.parametrize(("selector", "expected"), [("=0", 1), ("=1", 0), ("!=0", 0)])
-async def test_jobs_are_selected_by_their_successes(
-    api: Api, namespace: str, selector: str, expected: int
-) -> None:
-    await api.client.create(JOBS, job(suspend=True), namespace=namespace)
-    field_selector = f"status.successful{selector}"
-    selection = Selection(namespace=namespace, field_selector=field_selector)
-    assert len((await api.client.page(JOBS, selection)).items) == expected
 
 
 async def test_a_node_has_no_namespace_to_select_by(api: Api) -> None:

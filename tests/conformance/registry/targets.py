@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lading.servers.registry import server
+from lading.embedded.registry import server
 
 EMBEDDED = "embedded"
 VARIABLE = "CONFORMANCE_REGISTRY"

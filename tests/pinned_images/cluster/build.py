@@ -24,14 +24,14 @@ from lading.api.machineconfiguration.machine_config_pool import (
 )
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.kernel.objects import Key
-from lading.kernel.pacing import Writes
+from lading.kernel.pacing import Pacing, Writes
 from lading.kernel.planning import Plan
 from lading.kernel.values import replace
 from lading.loop.informer import Informer
 from lading.loop.pool_contributions import PoolContributions
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
-from lading.pinned_images import rules as membership
+from lading.pinned_images import membership
 from lading.pinned_images.cluster import plan, rules
 from lading.pinned_images.cluster.controller import (
     FleetTools,
@@ -41,14 +41,13 @@ from lading.pinned_images.cluster.controller import (
 )
 from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet
 from lading.pinned_images.cluster.types import (
-    FleetSettings,
     ObservedNode,
     ObservedPoolSets,
     ObservedSet,
 )
 from lading.pools import plan as pools
 from lading.pools.controller import PoolStatusReconciler
-from lading.pools.types import ObservedPool, PoolSettings
+from lading.pools.types import ObservedPool
 from lading.ports.http import Request, Response
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -218,14 +217,14 @@ def plan_node(name: str, cluster: Cluster) -> Plan:
 
 
 def plan_pool(name: str, cluster: Cluster, now: datetime = NOW) -> Plan:
-    """Which sets are entered into the pool."""
+    """Which sets are assigned to the pool."""
 
     async def observed() -> ObservedPoolSets | None:
         return await PoolSetsReconciler(_tools(cluster)).observe(Key("", name))
 
     found = asyncio.run(observed())
     assert found is not None
-    return plan.plan_pool(found, now)
+    return plan.plan_pool(replace(found, spec_writes=cluster.status_writes), now)
 
 
 def plan_pool_status(name: str, cluster: Cluster, now: datetime) -> Plan:
@@ -245,7 +244,7 @@ def observed_pool(name: str, cluster: Cluster) -> ObservedPool | None:
             kube=tools.kube,
             clock=tools.clock,
             recorder=tools.recorder,
-            settings=PoolSettings(),
+            pacing=Pacing(),
         )
         return await made.observe(Key("", name))
 
@@ -277,7 +276,7 @@ def tools(
         clock=clock,
         recorder=recorder(kube, clock),
         is_on=is_on,
-        settings=FleetSettings(),
+        pacing=Pacing(),
     )
 
 

@@ -1,11 +1,14 @@
 """Counts from scratch, the slow way: every node with every pool and every set. Tests only."""
 
+from collections.abc import Mapping
+
 from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
 from lading.api.machineconfiguration.pinned_image_set import NodeFailure, PinnedImageSet
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
-from lading.pinned_images import rules
+from lading.kernel.errors import Malformed
+from lading.kernel.selectors import LabelSelector, Selector
 from lading.pinned_images.cluster.fleet import ClusterCaches
 from lading.pinned_images.cluster.types import NodeProblem, PoolCounts, SetCounts
 
@@ -20,11 +23,32 @@ class Oracle:
         self.reports = {one.metadata.name: one for one in caches.machine_config_nodes}
 
     def primary_pool(self, node: Node) -> str:
-        found = rules.pools_of_node(node, self.pools.values())
-        return found[0].metadata.name if found else ""
+        return next(iter(self._pools_of(node)), "")
+
+    def _pools_of(self, node: Node) -> list[str]:
+        found = [
+            name
+            for name, one in self.pools.items()
+            if _selects(one.spec.node_selector, node.metadata.labels)
+        ]
+        return sorted(found, key=lambda name: (name == "worker", name == "master", name))
 
     def sets_of(self, node: Node) -> tuple[PinnedImageSet, ...]:
-        return rules.sets_of_node(node, self.pools.values(), self.sets.values())
+        named = {
+            one.name
+            for pool in self._pools_of(node)
+            for one in self.pools[pool].spec.pinned_image_sets
+        }
+        return tuple(
+            one
+            for name, one in sorted(self.sets.items())
+            if name in named
+            and not one.metadata.deletion_timestamp
+            and (
+                one.spec.node_selector in (None, LabelSelector())
+                or _selects(one.spec.node_selector, node.metadata.labels)
+            )
+        )
 
     def holds(self, node: Node, image_set: PinnedImageSet) -> bool:
         report = self.reports.get(node.metadata.name)
@@ -94,6 +118,15 @@ class Oracle:
                 NodeFailure(node=node, message=error) for node, error in errors[:NAMED_IN_SET]
             ),
         )
+
+
+def _selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
+    if selector is None or selector == LabelSelector():
+        return False
+    try:
+        return Selector.of(selector).matches(labels)
+    except Malformed:
+        return False
 
 
 def named(troubled: list[tuple[str, Condition]]) -> tuple[NodeProblem, ...]:

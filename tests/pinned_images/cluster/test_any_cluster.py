@@ -23,15 +23,14 @@ from lading.api.machineconfiguration.machine_config_pool import (
 )
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet, PinnedImageSetStatus
 from lading.kernel import pacing
-from lading.kernel.pacing import Writes
+from lading.kernel.pacing import Pacing, Writes
 from lading.kernel.planning import Plan
 from lading.kernel.values import replace
 from lading.pinned_images.cluster import plan, rules
 from lading.pinned_images.cluster.types import (
+    ApplyMachineConfigNode,
+    AssignSetsToPool,
     CreatePool,
-    DescribeNode,
-    EnterSets,
-    FleetSettings,
     WriteSetStatus,
 )
 from lading.pools.types import WritePoolStatus
@@ -51,7 +50,7 @@ from tests.pinned_images.cluster.build import (
 
 ROOM = 3
 """Sets per pool, so that pools are full all the time."""
-TEST_SECONDS_MAX = 900  # `make fuzz` draws ten times as many, on a busy machine
+TEST_SECONDS_MAX = 900  # `make fuzz` draws many more, on a busy machine
 CLUSTERS = settings().max_examples // 3
 EVENTS_PER_CLUSTER_MAX = 20
 ROUNDS_MAX = 5
@@ -193,7 +192,7 @@ class AnyCluster(RuleBasedStateMachine):
             if not any(found.actions or found.recheck_at for _, found in plans):
                 self._check_that_all_is_counted()
                 return
-            self.now += FleetSettings().status_pacing.progress_interval_max
+            self.now += Pacing().interval_max
         raise AssertionError(f"there is still something to do: {plans}")
 
     def _cluster(self, name: str) -> Cluster:
@@ -221,7 +220,7 @@ class AnyCluster(RuleBasedStateMachine):
             match action:
                 case CreatePool():
                     self.pools[name] = Pool()
-                case EnterSets(sets=sets):
+                case AssignSetsToPool(sets=sets):
                     self.pools[name].apply(rules.FIELD_MANAGER, sets)
                     assert len(self.pools[name].entries) <= ROOM
                 case WritePoolStatus(status=status):
@@ -231,7 +230,7 @@ class AnyCluster(RuleBasedStateMachine):
                     changed = replace(self.sets[name], status=set_status)
                     self.sets[name] = changed
                     self._written(name)
-                case DescribeNode(pool=primary):
+                case ApplyMachineConfigNode(pool=primary):
                     before = self.reports.get(name, machine_config_node(name))
                     spec = replace(before.spec, pool=NameRef(name=primary))
                     self.reports[name] = replace(before, spec=spec)

@@ -18,20 +18,21 @@ from lading.api.machineconfiguration.pinned_image_set import (
     PinnedImageSet,
     PinnedImageSetStatus,
 )
+from lading.embedded import node as nodes
+from lading.embedded.node import NodeDescription
 from lading.kernel.objects import Key
-from lading.pinned_images.cluster import apply, report
+from lading.pinned_images.cluster import apply
+from lading.pinned_images.cluster import status as status_of
 from lading.pinned_images.cluster.controller import SetReconciler
 from lading.pinned_images.cluster.types import (
+    ApplyMachineConfigNode,
+    AssignSetsToPool,
     CreatePool,
-    DescribeNode,
-    EnterSets,
     ObservedSet,
     WriteSetStatus,
 )
 from lading.ports import kube
 from lading.ports.http import Request
-from lading.standalone import node as nodes
-from lading.standalone.node import NodeDescription
 from tests.pinned_images.cluster.build import empty_caches, tools
 from tests.pinned_images.installed_api import api
 
@@ -56,9 +57,11 @@ SET = {
 __all__ = ["api"]
 
 
-def entering(pool: MachineConfigPool) -> EnterSets:
+def entering(pool: MachineConfigPool) -> AssignSetsToPool:
     metadata = pool.metadata
-    return EnterSets(pool=metadata.name, uid=metadata.uid, sets=("release",), because="a test")
+    return AssignSetsToPool(
+        pool=metadata.name, uid=metadata.uid, sets=("release",), because="a test"
+    )
 
 
 def writing(image_set: PinnedImageSet, status: PinnedImageSetStatus) -> WriteSetStatus:
@@ -97,7 +100,7 @@ async def test_another_pool_of_the_same_name_is_planned_anew(api: KubeClient) ->
 async def test_a_machine_config_node_belongs_to_its_node(api: KubeClient) -> None:
     await nodes.register(api, NodeDescription(name="n"), SystemClock())
     node = await api.get(NODES, "n")
-    await apply.apply(DescribeNode(node=node, pool="worker", because="a test"), api)
+    await apply.apply(ApplyMachineConfigNode(node=node, pool="worker", because="a test"), api)
     found = await api.get(MACHINE_CONFIG_NODES, "n")
     assert (found.spec.node.name, found.spec.pool.name) == ("n", "worker")
     (owner,) = found.metadata.owner_references
@@ -113,7 +116,7 @@ async def test_a_pool_that_was_made_meanwhile_stands(api: KubeClient) -> None:
 
 async def test_a_set_that_no_node_has_shows_noughts(api: KubeClient) -> None:
     made = await api.create(PINNED_IMAGE_SETS, SET)
-    status = report.set_status(ObservedSet(image_set=made, reported_at=NOW), NOW)
+    status = status_of.set_status(ObservedSet(image_set=made), NOW)
     await apply.apply(writing(made, status), api)
     raw = msgspec.json.decode(
         await api.send(Request(method="GET", path=PINNED_IMAGE_SETS.path(name="s")))

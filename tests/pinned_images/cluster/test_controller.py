@@ -3,40 +3,30 @@
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import datetime
 
 import pytest
 
-from lading.adapters.clock import SystemClock, VirtualClock
+from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration import group
-from lading.api.machineconfiguration.machine_config_node import (
-    MachineConfigNode,
-    NodePinnedImageSet,
-)
 from lading.api.machineconfiguration.machine_config_pool import (
     MACHINE_CONFIG_POOLS,
     MachineConfigPool,
 )
-from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage.memory import MemoryStorage
 from lading.installation import apply as installation
 from lading.kernel.objects import Key
-from lading.kernel.values import replace
 from lading.pinned_images.cluster import plan
 from lading.pinned_images.cluster.controller import PoolSetsReconciler, SetReconciler
 from lading.pinned_images.cluster.fleet import ClusterCaches
-from lading.pinned_images.cluster.types import NODES_AT_ONCE
-from lading.ports.http import Exchange, Request, Response
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
-from lading.standalone.api_server import Authorized
+from lading.ports.http import HttpTransport, Request, Response
 from lading.wiring.features import DEFINITIONS
 from tests.pinned_images.cluster.build import (
     empty_caches,
-    images,
-    machine_config_node,
-    node,
     tools,
 )
 
@@ -60,7 +50,7 @@ SET = {
 class Network:
     """What goes to the API server over it, except for reads."""
 
-    behind: Exchange
+    behind: HttpTransport
     written: list[str] = field(default_factory=list)
 
     async def __call__(self, request: Request) -> Response:
@@ -105,56 +95,6 @@ async def test_a_set_is_not_written_again_before_the_cache_shows_it(
     for _ in range(RECONCILES):
         await reconciler.reconcile(Key("", "release"))
     assert Counter(network.written) == {"pinnedimagesets/release/status": 1}
-
-
-async def test_a_rollout_of_a_large_set_costs_one_write_however_long_it_takes(
-    network: Network, caches: ClusterCaches
-) -> None:
-    api = KubeClient(network)
-    nodes = [f"n-{number}" for number in range(NODES_AT_ONCE + 1)]
-    for name in nodes:
-        caches.nodes.put(node(name))
-        caches.machine_config_nodes.put(machine_config_node(name))
-    patch = {"spec": {"pinnedImages": images(plan.LARGE_SET_IMAGES + 1)}}
-    made = await api.patch(PINNED_IMAGE_SETS, "release", patch)
-    caches.sets.put(made)
-    caches.pools.put(await entered(network))
-    created = datetime.fromisoformat(made.metadata.creation_timestamp)
-    work = tools(api, caches, start=created)
-    clock, reconciler = work.clock, SetReconciler(work)
-    assert isinstance(clock, VirtualClock)
-
-    async def written_after(minutes: float) -> int:
-        await clock.advance(60 * minutes)
-        await reconciler.reconcile(Key("", "release"))
-        return len(network.written)
-
-    assert await written_after(0) == 0
-    for present in range(plan.LARGE_SET_IMAGES):
-        caches.machine_config_nodes.put(reported(nodes[0], made, present))
-        assert await written_after(14) == 0, "half a day of progress"
-    assert await written_after(2) == 1, "the nodes are silent"
-    for name in nodes:
-        caches.machine_config_nodes.put(reported(name, made, plan.LARGE_SET_IMAGES + 1))
-    assert await written_after(0) == 2, "the set is ready"
-
-
-def reported(name: str, image_set: PinnedImageSet, present: int) -> MachineConfigNode:
-    count, metadata = len(image_set.spec.pinned_images), image_set.metadata
-    entry = NodePinnedImageSet(
-        name=metadata.name,
-        uid=metadata.uid,
-        current_generation=metadata.generation if present == count else 0,
-        desired_generation=metadata.generation,
-        image_count=count,
-        present_image_count=present,
-    )
-    before = machine_config_node(name)
-    return replace(
-        before,
-        metadata=replace(before.metadata, resource_version=str(1 + present)),
-        status=replace(before.status, pinned_image_sets=(entry,)),
-    )
 
 
 async def entered(network: Network) -> MachineConfigPool:

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
 from lading.kernel.objects import Key, Object
+from lading.kernel.pacing import Pacing
 from lading.kernel.values import replace
 from lading.loop.controller import Controller
 from lading.loop.feature import Runnable
@@ -19,7 +20,6 @@ from lading.loop.informer import Informer
 from lading.observability.metrics import Metrics
 from lading.pinned_images.cluster import controller
 from lading.pinned_images.cluster.fleet import Fleet
-from lading.pinned_images.cluster.types import FleetSettings
 from tests.pinned_images.cluster.build import (
     empty_caches,
     image_set,
@@ -56,7 +56,7 @@ class Watched:
             self.controllers,
             self.caches,
             self.fleet,
-            FleetSettings(),
+            Pacing().debounce_seconds,
             pools_counted=self._pools_counted,
         )
 

@@ -13,16 +13,13 @@ from lading.api.machineconfiguration.machine_config_pool import (
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet, PinnedImageSetStatus
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
-from lading.kernel.planning import Plan
+from lading.kernel.planning import Plan, RecordEvent
 from lading.kernel.values import replace
-from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import plan
 from lading.pinned_images.cluster.types import (
+    ApplyMachineConfigNode,
+    AssignSetsToPool,
     CreatePool,
-    DescribeNode,
-    EnterSets,
-    FleetSettings,
-    RecordClusterEvent,
     WriteSetStatus,
 )
 from lading.pinned_images.reasons import ConditionType
@@ -33,7 +30,6 @@ from tests.pinned_images.cluster.build import (
     Cluster,
     applied,
     image_set,
-    images,
     machine_config_node,
     node,
     only,
@@ -51,33 +47,28 @@ def test_a_missing_default_pool_is_made_and_others_are_not() -> None:
     assert plan_pool("infra", Cluster()).actions == ()
 
 
-def test_a_node_without_a_role_label_is_a_worker() -> None:
-    assert membership.node_is_in_pool(node("n"), pool())
-    assert not membership.node_is_in_pool(node("n", control_plane=True), pool())
-
-
-def test_sets_are_entered_by_label_and_only_once() -> None:
+def test_sets_are_assignedby_label_and_only_once() -> None:
     world = Cluster(
         pools=(pool(),), sets=(image_set("b"), image_set("a"), image_set("m", role="master"))
     )
-    entered = only(plan_pool("worker", world), EnterSets)
-    assert entered.sets == ("a", "b")
+    assigned = only(plan_pool("worker", world), AssignSetsToPool)
+    assert assigned.sets == ("a", "b")
     done = Cluster(pools=(pool(sets=("a", "b"), managed=applied("a", "b")),), sets=world.sets)
-    assert only(plan_pool("worker", done), EnterSets) is None
+    assert only(plan_pool("worker", done), AssignSetsToPool) is None
 
 
 def test_a_set_that_no_longer_matches_is_taken_out_and_an_entry_by_hand_stays() -> None:
     by_hand = pool(sets=("hand", "gone"), managed=applied("gone"))
-    entered = only(plan_pool("worker", Cluster(pools=(by_hand,))), EnterSets)
-    assert entered.sets == ()
+    assigned = only(plan_pool("worker", Cluster(pools=(by_hand,))), AssignSetsToPool)
+    assert assigned.sets == ()
     only_hand = pool(sets=("hand",), managed=[])
-    assert only(plan_pool("worker", Cluster(pools=(only_hand,))), EnterSets) is None
+    assert only(plan_pool("worker", Cluster(pools=(only_hand,))), AssignSetsToPool) is None
 
 
 def test_a_pool_without_a_selector_takes_sets_by_the_role_label() -> None:
     custom = pool("infra", machineConfigSelector=None)
     world = Cluster(pools=(custom,), sets=(image_set("i", role="infra"), image_set("w")))
-    assert only(plan_pool("infra", world), EnterSets).sets == ("i",)
+    assert only(plan_pool("infra", world), AssignSetsToPool).sets == ("i",)
 
 
 def test_a_custom_pool_may_take_the_sets_of_workers_too() -> None:
@@ -86,13 +77,13 @@ def test_a_custom_pool_may_take_the_sets_of_workers_too() -> None:
     }
     custom = pool("infra", machineConfigSelector=selector)
     world = Cluster(pools=(custom,), sets=(image_set("i", role="infra"), image_set("w")))
-    assert only(plan_pool("infra", world), EnterSets).sets == ("i", "w")
+    assert only(plan_pool("infra", world), AssignSetsToPool).sets == ("i", "w")
 
 
 def test_every_node_gets_a_machine_config_node_that_names_its_primary_pool() -> None:
     infra = pool("infra", nodeSelector={"matchLabels": {"infra": "yes"}})
     world = Cluster(nodes=(node("n", infra="yes"),), pools=(pool(), infra))
-    action = only(plan_node("n", world), DescribeNode)
+    action = only(plan_node("n", world), ApplyMachineConfigNode)
     assert (action.node.metadata.name, action.pool) == ("n", "infra")
 
 
@@ -104,7 +95,7 @@ def test_a_described_node_is_left_alone_until_its_pool_or_its_uid_changes() -> N
     moved = Cluster(
         nodes=world.nodes, pools=(pool("other"),), machine_config_nodes=(machine_config_node("n"),)
     )
-    assert only(plan_node("n", moved), DescribeNode).pool == "other"
+    assert only(plan_node("n", moved), ApplyMachineConfigNode).pool == "other"
 
 
 def test_a_node_that_is_registered_again_does_not_inherit_claims() -> None:
@@ -120,20 +111,7 @@ def test_a_node_that_is_registered_again_does_not_inherit_claims() -> None:
     assert (status.node_count, status.ready_node_count) == (1, 0)
     assert plan_node("n", world).actions == (), "the garbage collector deletes the earlier report"
     without = Cluster(nodes=world.nodes, pools=world.pools, sets=world.sets)
-    assert only(plan_node("n", without), DescribeNode).node == again
-
-
-def test_a_node_takes_the_sets_of_all_its_pools_that_select_it() -> None:
-    infra = pool("infra", sets=("i",), nodeSelector={"matchLabels": {"infra": "yes"}})
-    narrow = image_set("narrow", nodeSelector={"matchLabels": {"gpu": "yes"}})
-    sets = (image_set("i"), image_set("w"), narrow)
-    pools = (pool(sets=("w", "narrow")), infra)
-    names = [
-        one.metadata.name for one in membership.sets_of_node(node("n", infra="yes"), pools, sets)
-    ]
-    assert names == ["i", "w"]
-    gpu = [one.metadata.name for one in membership.sets_of_node(node("n", gpu="yes"), pools, sets)]
-    assert gpu == ["narrow", "w"]
+    assert only(plan_node("n", without), ApplyMachineConfigNode).node == again
 
 
 def test_the_pool_counts_only_nodes_that_hold_the_generation_that_exists_now() -> None:
@@ -227,11 +205,7 @@ def test_a_set_that_becomes_ready_or_degraded_is_an_event() -> None:
         written = (replace(cluster.sets[0], status=status),)
         later = replace(cluster, sets=written, machine_config_nodes=(report,))
         found = plan_set("s", later, NOW)
-        return [
-            (one.reason, one.warning)
-            for one in found.actions
-            if isinstance(one, RecordClusterEvent)
-        ]
+        return [(one.reason, one.warning) for one in found.actions if isinstance(one, RecordEvent)]
 
     start = only(plan_set("s", cluster, NOW), WriteSetStatus).status
     assert events(machine_config_node("a", holds={"s": 1}), start) == [("Ready", False)]
@@ -247,7 +221,7 @@ def test_a_node_that_no_pool_selects_is_an_event() -> None:
     assert not plan_node("n", Cluster(nodes=unselected, pools=(pool(),))).actions
     pools = (pool("worker"), pool("master"))
     (event,) = plan_node("n", Cluster(nodes=unselected, pools=pools)).actions
-    assert isinstance(event, RecordClusterEvent)
+    assert isinstance(event, RecordEvent)
     assert event.reason == "NoPool"
 
 
@@ -352,7 +326,7 @@ def test_a_set_that_is_being_deleted_is_taken_out_of_its_pool() -> None:
         pools=(pool(sets=("s",), managed=applied("s")),),
         sets=(replace(one, metadata=metadata),),
     )
-    assert only(plan_pool("worker", world), EnterSets).sets == ()
+    assert only(plan_pool("worker", world), AssignSetsToPool).sets == ()
 
 
 GPU_ONLY = {"matchLabels": {"gpu": "yes"}}
@@ -400,7 +374,7 @@ def test_a_full_pool_keeps_the_sets_it_has_and_the_entries_of_others() -> None:
     entered = tuple(f"m-{number:03}" for number in range(98))
     full = pool(sets=("by-hand", *entered), managed=applied(*entered))
     sets = tuple(image_set(name) for name in ("a-new", "z-new", *entered))
-    action = only(plan_pool("worker", Cluster(pools=(full,), sets=sets)), EnterSets)
+    action = only(plan_pool("worker", Cluster(pools=(full,), sets=sets)), AssignSetsToPool)
     assert action.sets == ("a-new", *entered)
 
 
@@ -409,7 +383,7 @@ def test_an_entry_that_a_person_wrote_too_takes_its_place_also_when_we_take_ours
     both = [*applied("shared", *entered), *applied("shared", by="kubectl")]
     full = pool(sets=("shared", *entered), managed=both)
     sets = tuple(image_set(name) for name in ("new", *entered))
-    action = only(plan_pool("worker", Cluster(pools=(full,), sets=sets)), EnterSets)
+    action = only(plan_pool("worker", Cluster(pools=(full,), sets=sets)), AssignSetsToPool)
     assert action.sets == entered
 
 
@@ -446,7 +420,7 @@ def test_a_new_set_gets_its_first_status_when_its_pools_have_it() -> None:
     assert (ready.reason, ready.message) == ("InProgress", "The set is being added to pool infra")
 
 
-def test_a_new_set_of_a_large_fleet_is_not_reported_twice_where_it_is_ready_soon() -> None:
+def test_the_first_status_of_a_new_set_in_a_large_fleet_waits_for_news() -> None:
     made = image_set()
     created = replace(made.metadata, creation_timestamp="2026-01-01T00:00:00Z")
     cluster = Cluster(
@@ -454,96 +428,28 @@ def test_a_new_set_of_a_large_fleet_is_not_reported_twice_where_it_is_ready_soon
         pools=(pool(sets=("s",)),),
         sets=(replace(made, metadata=created),),
     )
-    assert plan_set("s", cluster, NOW) == Plan(recheck_at=NOW + timedelta(seconds=20))
-    late = plan_set("s", cluster, NOW + timedelta(seconds=20))
+    assert plan_set("s", cluster, NOW) == Plan(recheck_at=NOW + timedelta(seconds=50))
+    late = plan_set("s", cluster, NOW + timedelta(seconds=50))
     assert only(late, WriteSetStatus).status.node_count == 30
-    failing = replace(cluster, machine_config_nodes=(machine_config_node("n-7", error="gone"),))
-    assert only(plan_set("s", failing, NOW), WriteSetStatus).status.failed_node_count == 1
-    reports = tuple(machine_config_node(f"n-{number}", holds={"s": 1}) for number in range(30))
-    ready = only(
-        plan_set("s", replace(cluster, machine_config_nodes=reports), NOW),
-        WriteSetStatus,
-    )
-    assert conditions.is_true(ready.status.conditions, ConditionType.READY)
+    few = replace(cluster, nodes=cluster.nodes[:10])
+    assert only(plan_set("s", few, NOW), WriteSetStatus).status.node_count == 10
 
 
-def created(name: str, second: int) -> PinnedImageSet:
-    made = image_set(name)
-    stamp = conditions.timestamp(NOW + timedelta(seconds=second))
-    metadata = replace(made.metadata, creation_timestamp=stamp)
-    return replace(made, metadata=metadata)
+def test_sets_that_are_made_all_the_time_are_assigned_in_a_burst_and_then_evenly() -> None:
+    cluster = Cluster(pools=(pool(),), sets=(image_set("a"),))
+    just_now = replace(cluster, status_writes=(NOW,) * 12)
+    assert only(plan_pool("worker", cluster), AssignSetsToPool).sets == ("a",)
+    assert plan_pool("worker", just_now) == Plan(recheck_at=NOW + timedelta(seconds=50))
+    gone = pool(sets=("gone",), managed=applied("gone"))
+    removing = replace(just_now, pools=(gone,))
+    assert only(plan_pool("worker", removing), AssignSetsToPool).sets == ("a",), "at once"
 
 
-def test_sets_that_are_made_one_after_the_other_enter_a_large_pool_together() -> None:
-    nodes = tuple(node(f"n-{number}") for number in range(50))
-    cluster = Cluster(nodes=nodes, pools=(pool(),), sets=(created("a", 0), created("b", 3)))
-
-    def at(second: float, *more: PinnedImageSet) -> Plan:
-        world = replace(cluster, sets=(*cluster.sets, *more))
-        return plan_pool("worker", world, NOW + timedelta(seconds=second))
-
-    assert at(3) == Plan(recheck_at=NOW + timedelta(seconds=7))
-    assert only(at(7), EnterSets).sets == ("a", "b")
-    assert at(7, created("c", 6)) == Plan(recheck_at=NOW + timedelta(seconds=10))
-    late = created("c", 11)
-    assert only(at(12, late), EnterSets).sets == ("a", "b", "c"), "no set waits for ever"
-    assert only(at(-60), EnterSets).sets == ("a", "b"), "the clock was set back"
-    few = replace(cluster, nodes=nodes[:10])
-    assert only(plan_pool("worker", few), EnterSets).sets == ("a", "b")
-
-
-def test_a_set_that_goes_is_taken_out_of_a_large_pool_at_once() -> None:
-    nodes = tuple(node(f"n-{number}") for number in range(50))
-    entered = pool(sets=("gone",), managed=applied("gone"))
-    cluster = Cluster(nodes=nodes, pools=(entered,), sets=(created("new", 0),))
-    assert only(plan_pool("worker", cluster), EnterSets).sets == ("new",)
-
-
-@pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (10, 0), (50, 4), (110, 10), (5000, 10)])
-def test_a_set_waits_ten_seconds_at_most_for_the_next(nodes: int, seconds: int) -> None:
-    assert FleetSettings().entry_delay(nodes) == timedelta(seconds=seconds)
-
-
-@pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (10, 0), (50, 40), (70, 60), (5000, 60)])
-def test_the_first_status_waits_a_minute_at_most(nodes: int, seconds: int) -> None:
-    assert FleetSettings().first_status_delay(nodes) == timedelta(seconds=seconds)
-
-
-@pytest.mark.parametrize(
-    ("nodes", "image_count", "minutes"),
-    [(10, 500, 0), (11, 50, 0), (11, 51, 15), (50, 500, 15)],
-    ids=["few nodes", "few images", "just too many of both", "many of both"],
-)
-def test_a_large_set_is_in_progress_without_a_status_while_its_nodes_report(
-    nodes: int, image_count: int, minutes: int
-) -> None:
-    made = image_set(pinnedImages=images(image_count))
-    cluster = Cluster(
-        nodes=tuple(node(f"n-{number}") for number in range(nodes)),
-        pools=(pool(sets=("s",)),),
-        sets=(made,),
-    )
-    silent_at = NOW + timedelta(minutes=minutes)
-    if minutes:
-        assert plan_set("s", cluster, NOW) == Plan(recheck_at=silent_at)
-    first = only(plan_set("s", cluster, silent_at), WriteSetStatus).status
-    assert first.node_count == nodes
-    progress = replace(
-        cluster,
-        sets=(replace(made, status=first),),
-        machine_config_nodes=(machine_config_node("n-0", holds={"s": 1}),),
-        status_writes=(NOW - timedelta(hours=1),),
-    )
-    if minutes:
-        assert plan_set("s", progress, NOW) == Plan(recheck_at=silent_at)
-    assert only(plan_set("s", progress, silent_at), WriteSetStatus).status.ready_node_count == 1
-
-
-def test_what_happens_to_a_large_set_is_written_at_once() -> None:
+def test_a_change_of_state_in_a_large_fleet_is_written_at_once() -> None:
     cluster = Cluster(
         nodes=tuple(node(f"n-{number}") for number in range(50)),
         pools=(pool(sets=("s",)),),
-        sets=(image_set(pinnedImages=images(500)),),
+        sets=(image_set(),),
     )
     failing = replace(cluster, machine_config_nodes=(machine_config_node("n-7", error="gone"),))
     assert only(plan_set("s", failing, NOW), WriteSetStatus).status.failed_node_count == 1
@@ -551,14 +457,14 @@ def test_what_happens_to_a_large_set_is_written_at_once() -> None:
     all_ready = replace(cluster, machine_config_nodes=reports)
     ready = only(plan_set("s", all_ready, NOW), WriteSetStatus).status
     assert conditions.is_true(ready.conditions, ConditionType.READY)
-    edited = image_set(generation=2, pinnedImages=images(499))
+    edited = image_set(generation=2)
     again = replace(all_ready, sets=(replace(edited, status=ready),))
     status = only(plan_set("s", again, NOW), WriteSetStatus).status
     assert (status.observed_generation, status.ready_node_count) == (2, 0)
 
 
-def test_mere_progress_is_written_at_its_interval_only() -> None:
-    nodes = (node("a"), node("b"), node("c"))
+def test_progress_is_written_at_its_interval_only() -> None:
+    nodes = tuple(node(f"n-{number}") for number in range(13))
     pools, sets = (pool(sets=("s",)),), (image_set(),)
     first = only(
         plan_set("s", Cluster(nodes=nodes, pools=pools, sets=sets), NOW), WriteSetStatus
@@ -568,13 +474,12 @@ def test_mere_progress_is_written_at_its_interval_only() -> None:
         nodes=nodes,
         pools=pools,
         sets=written,
-        machine_config_nodes=(machine_config_node("a", holds={"s": 1}),),
+        machine_config_nodes=(machine_config_node("n-0", holds={"s": 1}),),
         status_writes=(NOW,),
     )
     early = plan_set("s", world, NOW + timedelta(seconds=5))
-    assert early.actions == ()
-    assert early.recheck_at == NOW + timedelta(seconds=36)
-    late = plan_set("s", world, NOW + timedelta(seconds=36))
+    assert early == Plan(recheck_at=NOW + timedelta(seconds=30))
+    late = plan_set("s", world, NOW + timedelta(seconds=30))
     assert only(late, WriteSetStatus).status.ready_node_count == 1
     after_the_clock_was_set_back = plan_set("s", world, NOW - timedelta(hours=1))
     assert only(after_the_clock_was_set_back, WriteSetStatus).status.ready_node_count == 1
@@ -595,7 +500,8 @@ def test_that_a_set_has_nodes_now_is_written_at_once() -> None:
 
 
 def test_that_all_machines_of_a_pool_are_done_is_written_at_once() -> None:
-    nodes, sets = (node("a"), node("b")), (image_set(),)
+    names = [f"n-{number}" for number in range(12)]
+    nodes, sets = tuple(map(node, names)), (image_set(),)
 
     def world(found: MachineConfigPool, *done: str, written: bool) -> Cluster:
         return Cluster(
@@ -610,10 +516,10 @@ def test_that_all_machines_of_a_pool_are_done_is_written_at_once() -> None:
     first = only(plan_pool_status("worker", world(before, written=False), NOW), WritePoolStatus)
     written = replace(before, status=first.status)
     soon = NOW + timedelta(seconds=5)
-    assert plan_pool_status("worker", world(written, "a", written=True), soon).actions == ()
-    done = plan_pool_status("worker", world(written, "a", "b", written=True), soon)
+    assert plan_pool_status("worker", world(written, "n-0", written=True), soon).actions == ()
+    done = plan_pool_status("worker", world(written, *names, written=True), soon)
     (counts,) = only(done, WritePoolStatus).status.pool_synchronizers_status
-    assert counts.updated_machine_count == 2
+    assert counts.updated_machine_count == 12
 
 
 def test_nothing_is_written_when_nothing_changed() -> None:

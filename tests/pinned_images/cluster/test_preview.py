@@ -6,11 +6,9 @@ from lading.pinned_images.cluster import preview
 from lading.pinned_images.cluster.preview import ClusterObjects, NodeFacts
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import PinSettings
-from lading.ports.disk import Space
-from lading.ports.kubelet import KubeletLimits
+from lading.ports.node import KubeletLimits, Space
 from tests.pinned_images.cluster.build import (
     IMAGE,
-    NOW,
     image_set,
     machine_config_node,
     node,
@@ -36,7 +34,7 @@ def previewed(
         space=Space(capacity_bytes=1000 * MIB, available_bytes=free_mib * MIB),
         limits=KubeletLimits(),
     )
-    desired = preview.desired_of(chosen, after, handlers={}, settings=PinSettings(), now=NOW)
+    desired = preview.desired_of(chosen, after, handlers={}, settings=PinSettings())
     return preview.preview(desired, chosen, before.sets, facts, RESOLVED)
 
 

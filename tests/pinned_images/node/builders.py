@@ -8,7 +8,7 @@ from lading.api.machineconfiguration.machine_config_node import MachineConfigNod
 from lading.kernel import conditions
 from lading.kernel.digests import Digest
 from lading.kernel.images import ImageKey, Layer, Resolution
-from lading.kernel.planning import Plan
+from lading.kernel.planning import Plan, RecordEvent
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.types import (
     Budget,
@@ -21,14 +21,15 @@ from lading.pinned_images.node.types import (
     Pull,
     PullError,
     PullErrorKind,
-    RecordNodeEvent,
     StartPull,
+    WriteHistory,
     WriteStatus,
 )
 from lading.ports.cri import Pin, RecordedPin
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MIB = 1024 * 1024
+HISTORY = frozenset(WriteHistory.__struct_fields__)
 
 
 def key(name: str, handler: str = "") -> ImageKey:
@@ -45,7 +46,6 @@ def image_set(name: str, *images: str, generation: int = 1, **more: Any) -> Desi
         name=name,
         generation=generation,
         images=tuple(key(image) for image in images),
-        first_seen_at=more.pop("first_seen_at", NOW),
         **more,
     )
 
@@ -109,10 +109,11 @@ def observed(*here: str, known: Iterable[str] = (), **more: Any) -> ObservedNode
     """Images that are here and resolved; `known` are resolved but missing."""
     images = more.pop("images", present(*here))
     pins = more.pop("pins", ())
+    history = WriteHistory(**{name: more.pop(name) for name in HISTORY & more.keys()})
     ids = frozenset(one.image_id for one in images.values())
     more.setdefault("resolutions", resolved(*here, *known))
     more.setdefault("image_ids", ids | {recorded.pin.image_id for recorded in pins})
-    return ObservedNodeImages(images=images, pins=pins, **more)
+    return ObservedNodeImages(images=images, pins=pins, history=history, **more)
 
 
 def planned(
@@ -146,8 +147,10 @@ def truth(status: MachineConfigNodeStatus, type_: str) -> tuple[str, str]:
 def written(plan: Plan) -> dict[str, Any]:
     """What the next reconcile of the same process observes of the last status."""
     (write,) = actions_of(plan, WriteStatus)
-    return {"last_status": write.status, "reported_problems": write.problems}
+    return {"last_status": write.status, "problems": write.problems}
 
 
 def events_of(plan: Plan) -> list[tuple[str, str]]:
-    return [(event.set_name, event.reason) for event in actions_of(plan, RecordNodeEvent)]
+    """Which set each event names, and its reason."""
+    events = actions_of(plan, RecordEvent)
+    return [(one.because.split()[1].rstrip(":"), one.reason) for one in events]

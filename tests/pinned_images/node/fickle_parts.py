@@ -16,7 +16,7 @@ from lading.kernel.objects import Resource
 from lading.loop.informer import Informer
 from lading.ports import cri, kube
 from lading.ports.cri import ImageSpec, Pin, RecordedPin
-from lading.ports.disk import Space
+from lading.ports.node import Space
 from lading.ports.registry import Credential
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.whole_nodes import TERABYTE, Runtime

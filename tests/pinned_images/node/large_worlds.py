@@ -3,7 +3,6 @@
 from lading.kernel.values import replace
 from lading.pinned_images.node.types import Desired, DesiredSet
 from tests.pinned_images.node import whole_nodes
-from tests.pinned_images.node.whole_nodes import LONG_AGO
 
 SETS = 10
 IMAGES_PER_SET = 500
@@ -20,7 +19,6 @@ def large_set(number: int) -> DesiredSet:
         name=f"set-{number}",
         generation=1,
         images=whole_nodes.image_keys(words),
-        first_seen_at=LONG_AGO,
     )
 
 

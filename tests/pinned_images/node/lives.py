@@ -13,14 +13,14 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.kubelet import FixedLimits
-from lading.api.core import NODES, Node
+from lading.api.core import NODES, RUNTIME_CLASSES, Node, RuntimeClass
 from lading.api.machineconfiguration.machine_config_node import (
     MACHINE_CONFIG_NODES,
     MachineConfigNodeStatus,
 )
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
-from lading.api.node import RUNTIME_CLASSES, RuntimeClass
+from lading.embedded.node import LINUX_AMD64
 from lading.kernel.images import ImageKey
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
@@ -38,8 +38,7 @@ from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import Desired, ObservedNodeImages, PinSettings
 from lading.ports import cri, kube
 from lading.ports.cri import ImageSpec
-from lading.ports.kubelet import KubeletLimits
-from lading.standalone.node import LINUX_AMD64
+from lading.ports.node import KubeletLimits
 from tests.pinned_images.cluster.build import pool
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.fickle_parts import (
@@ -160,7 +159,7 @@ class Life:
             disk=self.disk,
             kubelet=FixedLimits(KubeletLimits()),
             handlers_honoured=False,
-            left_by_gate=_none_left,
+            images_kept_while_gate_is_off=_none_left,
         )
 
     async def end(self) -> None:
@@ -199,11 +198,14 @@ class Life:
         self.is_woken = False
         seen = await self._reconciler.observe(KEY)
         assert seen is not None
+        self._reconciler.remember(seen)
         now = self.clock.now()
         plan = self._reconciler.plan(seen, now)
         done = replace(plan, actions=plan.actions[:actions_max])
         try:
-            await pipeline.apply_lanes(done, self._reconciler.apply, KEY)
+            await pipeline.apply_lanes(
+                done, self._reconciler.apply, KEY, record=self._reconciler.record
+            )
         except* (cri.CriError, kube.KubeError, OSError):
             pass  # the controller comes back to it
         if actions_max is not None:

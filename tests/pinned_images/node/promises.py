@@ -9,7 +9,6 @@ from lading.api.machineconfiguration.machine_config_node import (
 )
 from lading.kernel import conditions
 from lading.kernel.images import ImageKey
-from lading.pinned_images.node import report
 from lading.pinned_images.node.types import (
     STATUS_BURST_MAX,
     CancelPull,
@@ -20,6 +19,7 @@ from lading.pinned_images.node.types import (
     StartPull,
     WritePins,
 )
+from lading.pinned_images.reasons import ConditionType
 from tests.pinned_images.node.builders import actions_of
 from tests.pinned_images.node.lives import PARALLEL_PULLS_MAX, Look
 
@@ -157,20 +157,20 @@ def check_status(
         if one.name in last and not claims:
             check_that_the_past_survives(last[one.name], entry)
     all_held = all(is_held(one, look.observed) for one in look.desired.sets)
-    assert conditions.is_true(after.conditions, report.PROGRESSING) == (not all_held)
-    is_degraded = conditions.is_true(after.conditions, report.DEGRADED)
+    assert conditions.is_true(after.conditions, ConditionType.SETS_PROGRESSING) == (not all_held)
+    is_degraded = conditions.is_true(after.conditions, ConditionType.SETS_DEGRADED)
     if reported_before(look, before):
         assert is_degraded, "an error is forgotten"
     elif is_degraded:
         assert has_a_cause(look)
     assert is_degraded or not has_a_lasting_fault(look), "a fault is not reported"
-    if is_degraded and not look.observed.pins_error:
+    if is_degraded and not look.observed.history.pins_error:
         assert any(one.last_failed_generation_errors for one in entries.values())
 
 
 def reported_before(look: Look, before: MachineConfigNodeStatus) -> bool:
     """Whether an error was reported, perhaps by an earlier process, that nothing has ended."""
-    if not conditions.is_true(before.conditions, report.DEGRADED):
+    if not conditions.is_true(before.conditions, ConditionType.SETS_DEGRADED):
         return False
     errors = {
         (entry.name, entry.uid, entry.last_failed_generation): entry.last_failed_generation_errors
@@ -210,7 +210,7 @@ def check_claims(
 
 def can_report(look: Look) -> bool:
     """A status that changes its state would be written, and reach the API server."""
-    return look.api_answers and len(look.observed.status_writes) < STATUS_BURST_MAX
+    return look.api_answers and len(look.observed.history.statuses_at) < STATUS_BURST_MAX
 
 
 def check_desired(look: Look, wanted: set[tuple[str, str, int]]) -> None:
@@ -242,7 +242,7 @@ def has_a_cause(look: Look) -> bool:
     return bool(
         not is_well(observed)
         or observed.cannot_pin
-        or observed.pins_error
+        or observed.history.pins_error
         or any(one.unresolvable for one in look.desired.sets)
         or any(not recorded.effective for recorded in observed.pins)
         or any(
@@ -251,7 +251,10 @@ def has_a_cause(look: Look) -> bool:
             if key in lacking
         )
         or any(past.count > 2 for key, past in observed.past_pulls.items() if key in lacking)
-        or any(time >= timedelta(minutes=1) for time in observed.unpinned_for.values())
+        or any(
+            look.now - since >= timedelta(minutes=1)
+            for since in observed.history.unpinned_since.values()
+        )
         or does_not_fit(look)
     )
 
@@ -299,5 +302,5 @@ def check_that_all_is_well(look: Look, status: MachineConfigNodeStatus) -> None:
     assert [(one.name, one.current_generation) for one in status.pinned_image_sets] == [
         (one.name, one.generation) for one in look.desired.sets
     ]
-    assert not conditions.is_true(status.conditions, report.PROGRESSING)
-    assert not conditions.is_true(status.conditions, report.DEGRADED)
+    assert not conditions.is_true(status.conditions, ConditionType.SETS_PROGRESSING)
+    assert not conditions.is_true(status.conditions, ConditionType.SETS_DEGRADED)

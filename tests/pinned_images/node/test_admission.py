@@ -2,12 +2,17 @@
 
 from typing import Any
 
+import pytest
+
 from lading.kernel import conditions
 from lading.kernel.images import Resolution
-from lading.pinned_images.node import report
+from lading.pinned_images.node import admission
 from lading.pinned_images.node.types import (
+    Budget,
     StartPull,
 )
+from lading.pinned_images.reasons import ConditionType
+from lading.ports.node import KubeletLimits, Space
 from tests.pinned_images.node.builders import (
     RUNNING,
     UNRESOLVED,
@@ -86,7 +91,7 @@ def test_a_disk_that_is_not_checked_is_reported_and_stops_nothing() -> None:
     seen = observed(known=["a"], disk_unchecked="the agent cannot see /images")
     plan = planned([image_set("s", "a")], seen)
     assert len(actions_of(plan, StartPull)) == 1
-    progressing = conditions.find(status_of(plan).conditions, report.PROGRESSING)
+    progressing = conditions.find(status_of(plan).conditions, ConditionType.SETS_PROGRESSING)
     assert progressing is not None
     assert "the free space is not checked: the agent cannot see /images" in progressing.message
 
@@ -96,14 +101,14 @@ def test_a_required_check_that_is_not_possible_refuses_what_is_missing() -> None
     plan = planned([image_set("s", "a"), image_set("t", "b")], seen, require_disk_check=True)
     assert actions_of(plan, StartPull) == []
     status = status_of(plan)
-    assert truth(status, report.DEGRADED) == ("True", "DiskNotChecked")
+    assert truth(status, ConditionType.SETS_DEGRADED) == ("True", "DiskNotChecked")
     assert [one.current_generation for one in status.pinned_image_sets] == [0, 1]
 
 
 def test_a_required_check_refuses_no_set_that_only_waits_for_its_pins() -> None:
     seen = observed("b", disk_unchecked="it is not seen")
     plan = planned([image_set("t", "b")], seen, require_disk_check=True)
-    assert truth(status_of(plan), report.DEGRADED) == ("False", "AsExpected")
+    assert truth(status_of(plan), ConditionType.SETS_DEGRADED) == ("False", "AsExpected")
 
 
 def test_a_required_check_refuses_an_image_of_unknown_size() -> None:
@@ -111,3 +116,44 @@ def test_a_required_check_refuses_an_image_of_unknown_size() -> None:
     seen = observed(known=["b"], unresolved={key("a"): UNRESOLVED}, budget=budget(1000))
     assert started(sets, seen) == ["b", "a"]
     assert started(sets, seen, require_disk_check=True) == ["b"]
+
+
+GIB = 1024**3
+
+
+def budget_for(eviction_hard: dict[str, str], *, gc_percent: int = 100) -> Budget:
+    kubelet = KubeletLimits(image_gc_high_threshold_percent=gc_percent, eviction_hard=eviction_hard)
+    return admission.budget(Space(capacity_bytes=100 * GIB, available_bytes=40 * GIB), kubelet)
+
+
+def test_what_is_free_is_not_all_usable() -> None:
+    found = budget_for({}, gc_percent=85)
+    assert (found.capacity_bytes, found.free_bytes) == (100 * GIB, 40 * GIB)
+    assert (found.reserve_bytes, found.usable_bytes) == (15 * GIB, 25 * GIB)
+    assert "starts at 85% disk usage" in found.reserve_reason
+
+
+@pytest.mark.parametrize(
+    ("text", "reserve_bytes"),
+    [("20%", 20 * GIB), ("30Gi", 30 * GIB), ("15.5%", 31 * GIB // 2)],
+)
+@pytest.mark.parametrize("signal", ["imagefs.available", "nodefs.available"])
+def test_an_eviction_limit_keeps_its_share(signal: str, text: str, reserve_bytes: int) -> None:
+    assert budget_for({signal: text}).reserve_bytes == reserve_bytes
+
+
+def test_the_strictest_limit_counts_and_is_named() -> None:
+    found = budget_for({"imagefs.available": "20%", "nodefs.available": "10%"}, gc_percent=85)
+    assert found.reserve_bytes == 20 * GIB
+    assert found.reserve_reason == "the kubelet's eviction limit imagefs.available<20%"
+
+
+@pytest.mark.parametrize("text", ["0%", "0.5%", "1Ki", "a lot", "-50%"])
+def test_a_kubelet_cannot_lower_the_default_reserve(text: str) -> None:
+    found = budget_for({"imagefs.available": text, "nodefs.available": text}, gc_percent=100)
+    assert found.reserve_bytes == 15 * GIB
+    assert found.reserve_reason == "the agent's reserve of 15%"
+
+
+def test_a_disk_fuller_than_its_limit_has_nothing_to_give() -> None:
+    assert budget_for({}, gc_percent=50).usable_bytes == 0

@@ -11,11 +11,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.kube.client import KubeClient
-from lading.api.core import NODES
+from lading.api.core import NODES, RUNTIME_CLASSES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
-from lading.api.node import RUNTIME_CLASSES
 from lading.kernel.objects import Key, OwnerReference
 from lading.kernel.values import replace
 from lading.loop.informer import Informer

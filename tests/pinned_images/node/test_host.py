@@ -12,20 +12,19 @@ from lading.kernel.images import ImageKey
 from lading.kernel.values import replace
 from lading.pinned_images.node import host
 from lading.pinned_images.node.types import Desired, DesiredSet, PinSettings
-from lading.pinned_images.progress import Progress
+from lading.pinned_images.types import Progress
 from lading.ports import cri, registry
 from lading.ports.cri import ImageSpec, Pin
 from lading.ports.registry import Credential
 from tests.pinned_images.node import whole_nodes
-from tests.pinned_images.node.builders import NOW, image_set, key
-from tests.pinned_images.node.whole_nodes import LONG_AGO, Node, Runtime
+from tests.pinned_images.node.builders import image_set, key
+from tests.pinned_images.node.whole_nodes import Node, Runtime
 
 GUEST = key("a", "kata")
 
 
 def desired(*sets: DesiredSet) -> Desired:
-    wanted = tuple(replace(one, first_seen_at=LONG_AGO) for one in sets)
-    return Desired(node_name="node-1", sets=wanted)
+    return Desired(node_name="node-1", sets=sets)
 
 
 @dataclass
@@ -104,7 +103,6 @@ def test_a_set_of_a_file_has_the_classes_and_the_settings_of_the_host() -> None:
         [msgspec.convert(body, PinnedImageSet)],
         handlers={"vm": "kata"},
         settings=settings,
-        now=NOW,
     )
     assert found.settings == settings
     (one,) = found.sets

@@ -12,9 +12,9 @@ from lading.api.core import Node
 from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.values import replace
 from lading.pinned_images.node import observe
-from lading.pinned_images.node.types import Desired, ObservedNodeImages, Present, Written
+from lading.pinned_images.node.types import Desired, ObservedNodeImages, Present, WriteHistory
 from lading.ports.cri import Filesystems, FilesystemUsage, Image, ImageSpec
-from lading.ports.disk import Space
+from lading.ports.node import Space
 from tests.pinned_images.node import builders, whole_nodes
 from tests.pinned_images.node.whole_nodes import Runtime
 
@@ -56,7 +56,9 @@ def node(*conditions: dict[str, str], kubelet: str = "v1.36.0") -> Node:
 async def observed_on(tmp_path: Path, seen: Node | None, **changed: Any) -> ObservedNodeImages:
     async with whole_nodes.opened(tmp_path, changed.pop("runtime", None)) as made:
         tools = replace(made.tools, **changed)
-        return await observe.observe(tools, NOTHING, node=seen, last_status=None, written=Written())
+        return await observe.observe(
+            tools, NOTHING, node=seen, last_status=None, history=WriteHistory(), now=builders.NOW
+        )
 
 
 @pytest.mark.parametrize(
@@ -104,15 +106,15 @@ async def test_the_tightest_of_several_image_file_systems_counts(tmp_path: Path)
     assert seen.budget.free_bytes == 100
 
 
-async def test_what_no_set_wants_is_forgotten(tmp_path: Path) -> None:
+async def test_observing_changes_nothing_and_acting_forgets_what_no_set_wants(
+    tmp_path: Path,
+) -> None:
     async with whole_nodes.opened(tmp_path) as made:
         made.tools.resolver.resolve([ImageKey(NAME)])
         await made.tools.resolver.wait()
+        await made.observe(NOTHING)
         assert set(made.tools.resolver.resolutions()) == {ImageKey(NAME)}
-        found = await observe.observe(
-            made.tools, NOTHING, node=None, last_status=None, written=Written()
-        )
-        assert not found.resolutions
+        await made.settle(NOTHING)
         assert not made.tools.resolver.resolutions()
 
 
@@ -177,12 +179,12 @@ async def test_images_that_the_gate_left_are_seen_only_for_sets_with_classes(
                 await asyncio.sleep(0.01)
         with_unknown_class = replace(wanted, unresolvable=("there is no such class",))
         seen = await on.observe(Desired(node_name="n", sets=(with_unknown_class,)))
-        assert not seen.left_by_gate
+        assert not seen.images_kept_while_gate_is_off
     void = replace(wanted, images=(), unresolvable=("its gate is off",))
     async with whole_nodes.opened(tmp_path, runtime) as off:
         seen = await off.observe(Desired(node_name="n", sets=(builders.image_set("t"),)))
-        assert not seen.left_by_gate
+        assert not seen.images_kept_while_gate_is_off
         seen = await off.observe(Desired(node_name="n", sets=(void,)))
-        assert seen.left_by_gate == set(map(whole_nodes.image_id, runtime.names))
+        assert seen.images_kept_while_gate_is_off == set(map(whole_nodes.image_id, runtime.names))
         await off.settle(Desired(node_name="n", sets=(void,)))
     assert not runtime.pins

@@ -12,7 +12,9 @@ from lading.kernel.planning import Plan
 from lading.kernel.values import replace
 from lading.pinned_images.node.types import (
     DesiredSet,
+    ForgetImages,
     ObservedNodeImages,
+    PastPulls,
     PullErrorKind,
     ResolveImages,
     StartPull,
@@ -23,7 +25,6 @@ from tests.pinned_images.node.builders import (
     NOW,
     UNRESOLVED,
     actions_of,
-    failed,
     image_id,
     image_set,
     key,
@@ -164,7 +165,7 @@ def test_a_runtime_that_cannot_pin_is_not_asked_to() -> None:
 
 
 def test_pins_that_could_not_be_written_are_retried_and_the_cause_is_reported() -> None:
-    seen = observed("a", pins_written_at=NOW, pins_error="no space left on device")
+    seen = observed("a", pins_at=NOW, pins_error="no space left on device")
     plan = planned([image_set("s", "a")], seen)
     assert pins_written(plan) == {image_id("a"): ("s",)}
     (entry,) = status_of(plan).pinned_image_sets
@@ -177,7 +178,7 @@ def test_pins_are_read_back_soon_and_not_hammered_when_they_are_not_taken() -> N
     sets = [image_set("s", "a")]
     first = planned(sets, observed("a"))
     assert first.recheck_at == NOW + timedelta(milliseconds=100)
-    lost = observed("a", pins=pinned("a", by="s", effective=False), pins_written_at=NOW)
+    lost = observed("a", pins=pinned("a", by="s", effective=False), pins_at=NOW)
     again = planned(sets, lost, now=NOW + timedelta(seconds=1))
     assert pins_written(again) == {image_id("a"): ("s",)}
     assert again.recheck_at == NOW + timedelta(seconds=31)
@@ -185,7 +186,7 @@ def test_pins_are_read_back_soon_and_not_hammered_when_they_are_not_taken() -> N
 
 def test_a_clock_that_is_set_back_keeps_no_pin_from_being_read_back() -> None:
     earlier = NOW - timedelta(hours=1)
-    plan = planned([image_set("s", "a")], observed("a", pins_written_at=NOW), now=earlier)
+    plan = planned([image_set("s", "a")], observed("a", pins_at=NOW), now=earlier)
     assert plan.recheck_at == earlier + timedelta(milliseconds=100)
 
 
@@ -242,14 +243,13 @@ def test_an_unpin_that_the_runtime_has_not_taken_is_written_again() -> None:
     assert write.because == "0 to pin, 1 to unpin, 1 to keep"
 
 
-def test_a_node_looks_soon_for_a_new_secret_after_a_refusal() -> None:
-    long_ago = {key("a"): failed(PullErrorKind.UNAUTHORIZED, attempts=9)}
-    plan = planned([image_set("s", "a")], observed(known=["a"], pulls=long_ago))
-    assert plan.recheck_at == NOW + timedelta(seconds=10)
-    other = {key("a"): failed(PullErrorKind.NOT_FOUND, attempts=9)}
-    plan = planned([image_set("s", "a")], observed(known=["a"], pulls=other))
-    assert plan.recheck_at is not None
-    assert plan.recheck_at > NOW + timedelta(seconds=10)
+def test_engines_forget_images_that_no_set_wants_and_pulls_that_led_to_a_pin() -> None:
+    past = PastPulls(count=1, last_at=NOW)
+    seen = observed("a", "b", pins=pinned("a", by="s"), past_pulls={key("a"): past})
+    (forget,) = actions_of(planned([image_set("s", "a")], seen), ForgetImages)
+    assert (forget.wanted, forget.unpinned) == ({key("a")}, set())
+    waiting = observed("a", past_pulls={key("a"): past})
+    assert actions_of(planned([image_set("s", "a")], waiting), ForgetImages) == []
 
 
 def test_pins_that_hide_a_change_of_others_are_written_again() -> None:
@@ -268,7 +268,7 @@ def test_images_of_classes_are_unpinned_when_their_gate_is_off(
     claimed = status_of(planned([on], observed("host", "guest", pins=pins)))
     off = image_set("s", "host", generation=generation, unresolvable=("its gate is off",))
     left = frozenset({image_id("host"), image_id("guest")})  # one manifest may serve both
-    seen = observed("host", pins=pins, left_by_gate=left, last_status=claimed)
+    seen = observed("host", pins=pins, images_kept_while_gate_is_off=left, last_status=claimed)
     first = planned([off], seen)
     assert actions_of(first, WritePins) == []
     (entry,) = status_of(first).pinned_image_sets

@@ -18,7 +18,12 @@ from lading.kernel.images import ImageKey
 from lading.kernel.values import replace
 from lading.pinned_images.node import rules
 from lading.pinned_images.node.metrics import PinMetrics
-from lading.pinned_images.node.pulls import LOOK_SECONDS, PROGRESS_BYTES_MIN, PullEngine
+from lading.pinned_images.node.pulls import (
+    CREDENTIALS_SECONDS,
+    DISK_SECONDS,
+    PROGRESS_BYTES_MIN,
+    PullEngine,
+)
 from lading.pinned_images.node.types import Desired, PinSettings, PullErrorKind
 from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec
@@ -27,7 +32,7 @@ from lading.ports.registry import Credential
 from lading.wiring.registries import ImageCredentials
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.builders import image_set, key
-from tests.pinned_images.node.whole_nodes import LONG_AGO, Anonymous, Runtime
+from tests.pinned_images.node.whole_nodes import Anonymous, Runtime
 
 SECRET = Credential(username="me", password="mine")
 NODE = Desired(node_name="node-1", sets=())
@@ -145,6 +150,19 @@ async def test_a_pull_that_runs_is_not_started_again() -> None:
         assert runtime.pulling_count == 1
 
 
+async def test_pulls_of_an_image_are_counted_for_an_hour() -> None:
+    async with pulling(Runtime()) as work:
+        for count in (1, 2):
+            work.start(key("a"))
+            await work.settle()
+            assert work.engine.past()[key("a")].count == count
+        await work.clock.advance(3600)
+        assert work.engine.past() == {}
+        work.start(key("a"))
+        await work.settle()
+        assert work.engine.past()[key("a")].count == 1
+
+
 async def test_a_failed_pull_that_is_cancelled_is_forgotten() -> None:
     async with pulling(Runtime()) as work:
         work.start(BROKEN)
@@ -184,7 +202,7 @@ class RenamingRuntime(Runtime):
 async def test_what_is_listed_under_another_name_is_reported_and_not_pulled_all_the_time(
     tmp_path: Path,
 ) -> None:
-    desired = Desired(node_name="node-1", sets=(image_set("s", "a", first_seen_at=LONG_AGO),))
+    desired = Desired(node_name="node-1", sets=(image_set("s", "a"),))
     runtime = RenamingRuntime()
     async with whole_nodes.opened(tmp_path, runtime) as node:
         await node.live(desired, seconds=SECONDS)
@@ -196,7 +214,7 @@ async def test_what_is_listed_under_another_name_is_reported_and_not_pulled_all_
 async def test_an_image_for_guests_is_not_pulled_while_it_is_unresolved(
     tmp_path: Path,
 ) -> None:
-    wanted = replace(image_set("s", first_seen_at=LONG_AGO), images=(key("a", "kata"),))
+    wanted = replace(image_set("s"), images=(key("a", "kata"),))
     async with whole_nodes.opened(tmp_path) as node:
         node.registry.is_away = True
         await node.live(Desired(node_name="node-1", sets=(wanted,)), seconds=SECONDS)
@@ -215,7 +233,7 @@ class TalkativeRuntime(Runtime):
 async def test_a_signed_url_in_the_words_of_a_runtime_does_not_reach_the_status(
     tmp_path: Path,
 ) -> None:
-    desired = Desired(node_name="node-1", sets=(image_set("s", "a", first_seen_at=LONG_AGO),))
+    desired = Desired(node_name="node-1", sets=(image_set("s", "a"),))
     async with whole_nodes.opened(tmp_path, TalkativeRuntime()) as node:
         await node.live(desired, seconds=3)
         (error,) = node.status.pinned_image_sets[0].last_failed_generation_errors
@@ -236,7 +254,7 @@ class CollectedRuntime(Runtime):
 async def test_a_removed_image_of_an_incomplete_set_is_not_pulled_in_a_loop(
     tmp_path: Path,
 ) -> None:
-    desired = Desired(node_name="node-1", sets=(image_set("s", "a", "b", first_seen_at=LONG_AGO),))
+    desired = Desired(node_name="node-1", sets=(image_set("s", "a", "b"),))
     runtime = CollectedRuntime()
     async with whole_nodes.opened(tmp_path, runtime) as node:
         for _ in range(1000):
@@ -253,7 +271,7 @@ async def test_a_pull_without_progress_is_cancelled_named_and_tried_again(
     limit = timedelta(seconds=30)
     desired = Desired(
         node_name="node-1",
-        sets=(image_set("s", "a", first_seen_at=LONG_AGO),),
+        sets=(image_set("s", "a"),),
         settings=PinSettings(pull_progress_timeout=limit),
     )
     async with whole_nodes.opened(tmp_path) as node:
@@ -279,16 +297,16 @@ async def test_a_slow_pull_that_makes_progress_goes_on() -> None:
     runtime = Runtime()
     runtime.gate.clear()
     async with pulling(runtime) as work:
-        work.engine.see_used(0)
+        work.engine.record_disk_usage(0)
         work.start(key("a"))
         began = work.clock.now()
         await work.settle()
-        work.engine.see_used(PROGRESS_BYTES_MIN - 1)
+        work.engine.record_disk_usage(PROGRESS_BYTES_MIN - 1)
         assert work.engine.snapshot()[key("a")].progress_at == began
         await work.settle()
-        work.engine.see_used(PROGRESS_BYTES_MIN)
+        work.engine.record_disk_usage(PROGRESS_BYTES_MIN)
         assert work.engine.snapshot()[key("a")].progress_at == work.clock.now()
-        work.engine.see_used(None)
+        work.engine.record_disk_usage(None)
         assert work.engine.snapshot()[key("a")].progress_at is None
 
 
@@ -387,7 +405,7 @@ async def test_a_plugin_with_another_credential_at_each_call_is_no_news() -> Non
         work.start(key("a"))
         await work.settle()
         for _ in range(3):
-            await work.engine.see_credentials()
+            await work.engine.check_for_new_credentials()
         assert not work.engine.snapshot()[key("a")].credentials_changed
 
 
@@ -399,12 +417,12 @@ async def test_a_new_secret_that_is_refused_too_waits_again() -> None:
         await work.settle()
         secrets["registry.example"] = Credential(username="me", password="stale too")
         for _ in range(2):
-            await work.engine.see_credentials()
+            await work.engine.check_for_new_credentials()
         assert work.engine.snapshot()[key("a")].credentials_changed
         work.start(key("a"))
         await work.settle()
         for _ in range(3):
-            await work.engine.see_credentials()
+            await work.engine.check_for_new_credentials()
         pull = work.engine.snapshot()[key("a")]
         assert not pull.credentials_changed
         assert rules.retry_at(key("a"), pull, NODE, work.clock.now()) is not None
@@ -421,7 +439,7 @@ async def test_a_node_that_was_refused_pulls_when_the_secret_is_new(
         await node.live(desired, seconds=60)
         tried = len(runtime.asked)
         secrets["registry.example"] = GOOD
-        await node.live(desired, seconds=4)
+        await node.live(desired, seconds=int(2 * CREDENTIALS_SECONDS) + 4)
     assert runtime.pulled == [key("a").image]
     assert runtime.asked[tried:] == ["good"]
 
@@ -434,11 +452,11 @@ async def test_a_new_secret_ends_the_back_off() -> None:
         work.start(key("a"))
         await work.settle()
         for _ in range(3):
-            await work.engine.see_credentials()
+            await work.engine.check_for_new_credentials()
         assert not work.engine.snapshot()[key("a")].credentials_changed
         secrets["registry.example"] = GOOD
         for _ in range(2):
-            await work.engine.see_credentials()
+            await work.engine.check_for_new_credentials()
         pull = work.engine.snapshot()[key("a")]
         assert pull.credentials_changed
         assert rules.retry_at(key("a"), pull, NODE, work.clock.now()) is None
@@ -459,12 +477,12 @@ async def test_the_disk_is_looked_at_while_pulls_run_and_not_after() -> None:
         runtime.gate.clear()
         work.start(key("a"))
         for _ in range(3):
-            await work.clock.advance(LOOK_SECONDS)
-        assert work.engine.transfer.grown_bytes == 20 * PROGRESS_BYTES_MIN
+            await work.clock.advance(DISK_SECONDS)
+        assert work.engine.transfer.grown_bytes == 30 * PROGRESS_BYTES_MIN
         rate = work.engine.transfer.grown_bytes_per_second
-        assert rate == 10 * PROGRESS_BYTES_MIN / LOOK_SECONDS
+        assert rate == 10 * PROGRESS_BYTES_MIN / DISK_SECONDS
         runtime.gate.set()
-        await work.clock.advance(10 * LOOK_SECONDS)
+        await work.clock.advance(10 * DISK_SECONDS)
         before = looks
-        await work.clock.advance(10 * LOOK_SECONDS)
+        await work.clock.advance(10 * DISK_SECONDS)
         assert looks == before

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.journal import FileJournal
 from lading.adapters.registry import client
 from lading.adapters.registry.client import RegistryClient
+from lading.adapters.state_files import FileJournal
+from lading.embedded import sample_images
+from lading.embedded.registry import server
 from lading.kernel import references
 from lading.kernel.images import ImageKey
 from lading.kernel.platforms import Platform
@@ -19,8 +21,6 @@ from lading.pinned_images.node import resolutions
 from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import PullErrorKind
 from lading.ports import platform_image
-from lading.servers.registry import server
-from lading.standalone import sample_images
 
 AMD64 = Platform(os="linux", architecture="amd64")
 ARM64 = Platform(os="linux", architecture="arm64")
@@ -263,7 +263,7 @@ async def test_what_no_set_wants_any_more_is_forgotten(registry: Registry, tmp_p
     missing = ImageKey(f"{registry.host}/missing@sha256:{'0' * 64}")
     work = Resolving(registry, tmp_path / "notes")
     await work.resolve(kept, dropped, missing)
-    work.resolver.forget_all_but({kept})
+    work.resolver.drop_except({kept})
     assert set(work.resolver.resolutions()) == {kept}
     assert not work.resolver.failed()
 
@@ -275,7 +275,7 @@ async def test_an_image_that_is_not_wanted_any_more_is_not_resolved_further(
         hung = ImageKey(f"{host}/app@sha256:{'0' * 64}")
         work = Resolving(registry, tmp_path / "notes")
         work.resolver.resolve([hung])
-        work.resolver.forget_all_but(set())
+        work.resolver.drop_except(set())
         async with asyncio.timeout(WAIT_SECONDS_MAX):
             await work.resolver.wait()
         assert not work.resolver.failed()
@@ -293,7 +293,7 @@ async def test_all_images_together_have_a_limit_of_layers(
         await work.resolve(second)
         assert set(work.resolver.resolutions()) == {first}
         assert "more than 3 layers" in work.resolver.failed()[second].error.message
-        work.resolver.forget_all_but({second})
+        work.resolver.drop_except({second})
         await work.resolve_again(second)
         assert set(work.resolver.resolutions()) == {second}
 

@@ -157,13 +157,12 @@ def test_disk_pressure_cancels_what_is_being_pulled() -> None:
 
 def test_the_fleet_starts_a_generation_spread_over_time() -> None:
     spread = timedelta(minutes=1)
-    plan = planned([image_set("s", "a")], observed(known=["a"]), start_spread=spread)
+    seen = observed(known=["a"], first_seen_at={("", 1): NOW})
+    plan = planned([image_set("s", "a")], seen, start_spread=spread)
     assert actions_of(plan, StartPull) == []
     assert plan.recheck_at is not None
     assert NOW < plan.recheck_at < NOW + spread
-    due = planned(
-        [image_set("s", "a")], observed(known=["a"]), start_spread=spread, now=plan.recheck_at
-    )
+    due = planned([image_set("s", "a")], seen, start_spread=spread, now=plan.recheck_at)
     assert len(actions_of(due, StartPull)) == 1
 
 
@@ -203,7 +202,12 @@ def test_many_registries_have_no_more_than_twice_the_cap_in_flight() -> None:
 
 def test_a_clock_that_is_set_back_keeps_no_pull_waiting() -> None:
     pulls = {key("a"): failed(PullErrorKind.NO_SPACE)}
-    seen = observed(known=["a", "b"], pulls=pulls, unresolved={key("c"): UNRESOLVED})
+    seen = observed(
+        known=["a", "b"],
+        pulls=pulls,
+        unresolved={key("c"): UNRESOLVED},
+        first_seen_at={("", 1): NOW},
+    )
     sets = [image_set("s", "a", "b", "c")]
     an_hour_ago = NOW - timedelta(hours=1)
     plan = planned(sets, seen, now=an_hour_ago, start_spread=timedelta(minutes=1))
@@ -350,9 +354,11 @@ def test_behind_a_cache_nothing_starts_before_all_images_of_the_registry_are_res
 
 def test_behind_a_cache_a_set_that_starts_later_brings_a_shared_layer_all_the_same() -> None:
     """Each node starts the sets at its own moments, and all pull from the same repository."""
-    later = image_set("later", "app-2", first_seen_at=NOW)
-    early = image_set("early", "app-1", first_seen_at=NOW - timedelta(hours=1))
-    seen = observed(resolutions=SHARED)
+    later = image_set("later", "app-2", uid="later")
+    early = image_set("early", "app-1", uid="early")
+    an_hour_ago = NOW - timedelta(hours=1)
+    first_seen = {("later", 1): NOW, ("early", 1): an_hour_ago}
+    seen = observed(resolutions=SHARED, first_seen_at=first_seen)
     assert (
         started([early, later], seen, behind_cache=True, start_spread=timedelta(minutes=10)) == []
     )

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -12,37 +11,29 @@ from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
 from lading.adapters.kubelet import FixedLimits
-from lading.adapters.state_directory import LocalStateDirectory
+from lading.adapters.state_files import LocalStateDirectory
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel import manifests
 from lading.kernel.digests import Digest
 from lading.kernel.images import ImageKey
 from lading.kernel.manifests import Descriptor
-from lading.kernel.planning import Plan
+from lading.kernel.planning import Plan, RecordEvent
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
-from lading.pinned_images.node import apply, observe
+from lading.pinned_images.node import observe
 from lading.pinned_images.node import plan as policy
+from lading.pinned_images.node.apply import NodeActions
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
-from lading.pinned_images.node.types import (
-    Desired,
-    ObservedNodeImages,
-    RecordNodeEvent,
-    WriteStatus,
-    Written,
-)
+from lading.pinned_images.node.types import Desired, ObservedNodeImages
 from lading.ports import cri
 from lading.ports import registry as registries
 from lading.ports.cri import Filesystems, Image, ImageSpec, Pin, RecordedPin
-from lading.ports.disk import Space
-from lading.ports.kubelet import KubeletLimits
-from lading.ports.node import NodeParts, NodeRuntime, PullCredentials
+from lading.ports.node import KubeletLimits, NodeParts, NodeRuntime, PullCredentials, Space
 from lading.ports.registry import Credential, Manifest
-from lading.wiring.agent import open_tools
 from lading.wiring.gates import parse_gates
+from lading.wiring.host import open_tools
 
-LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 SHARED_LAYERS = 6
 LAYER_BYTES = 1_000_000
 TERABYTE = 10**12
@@ -184,14 +175,26 @@ class Node:
     clock: VirtualClock
     status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
     statuses_written: int = 0
-    written: Written = field(default_factory=Written)
+    actions: NodeActions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.actions = NodeActions(self.tools, self.clock, status=self)
 
     async def observe(self, desired: Desired) -> ObservedNodeImages:
         seen = await observe.observe(
-            self.tools, desired, node=None, last_status=self.status, written=self.written
+            self.tools,
+            desired,
+            node=None,
+            last_status=self.status,
+            history=self.actions.history,
+            now=self.clock.now(),
         )
-        seen, self.written = observe.timed(desired, seen, self.written, self.clock.now())
+        self.actions.history = seen.history
         return seen
+
+    async def write(self, status: MachineConfigNodeStatus) -> None:
+        self.status = status
+        self.statuses_written += 1
 
     async def settle(self, desired: Desired) -> None:
         """Looks and acts until nothing is left to do."""
@@ -212,17 +215,9 @@ class Node:
 
     async def _apply(self, plan: Plan) -> None:
         for action in plan.actions:
-            await apply.apply(action, self.tools, write_status=self._write, record=_unread)  # type: ignore[arg-type]
-            if isinstance(action, WriteStatus):
-                self.written = self.written.with_status(self.clock.now(), action.problems)
-
-    async def _write(self, status: MachineConfigNodeStatus) -> None:
-        self.status = status
-        self.statuses_written += 1
-
-
-def _unread(event: RecordNodeEvent) -> None:
-    """The status reports what an event would."""
+            if isinstance(action, RecordEvent):
+                continue  # the status reports the same
+            await self.actions.apply(action)  # type: ignore[arg-type]
 
 
 def parts(

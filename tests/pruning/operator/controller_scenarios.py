@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
-from lading.api.batch import CRON_JOBS, JOBS
-from lading.api.coordination import LEASES
-from lading.api.core import CONFIG_MAPS
-from lading.api.events import EVENTS
+from lading.api.core import CONFIG_MAPS, CRON_JOBS, EVENTS, JOBS, LEASES
 from lading.api.imageregistry import IMAGE_PRUNERS, IMAGE_REGISTRY_CONFIGS
 from lading.api.openshift_config import CLUSTER_VERSIONS
-from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
+from lading.api.rbac import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
 from lading.pruning.operator.types import OBJECT_NAME, REPORT_NAME
 from tests.pruning.operator.pruner_clusters import PrunerCluster, running
 from tests.pruning.operator.pruner_worlds import NAMESPACE

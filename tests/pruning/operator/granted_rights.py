@@ -3,9 +3,8 @@
 import json
 from dataclasses import dataclass, field
 
-from lading.api.rbac import Process, Right
-from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, RBAC_GROUP
-from lading.ports.http import Exchange, Request, Response
+from lading.api.rbac import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, Process, Right
+from lading.ports.http import HttpTransport, Request, Response
 from lading.pruning.engine import rights as engine_rights
 from lading.pruning.feature import REPORT_MAP_RIGHTS, REPORT_RIGHTS
 from lading.wiring.features import FEATURES
@@ -37,7 +36,7 @@ class Asked:
 
 @dataclass
 class Granted:
-    server: Exchange
+    server: HttpTransport
     rights: tuple[Right, ...]
     refused: list[Asked] = field(default_factory=list)
 

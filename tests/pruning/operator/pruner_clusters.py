@@ -13,8 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
-from lading.api.batch import CRON_JOBS, JOBS, CronJob
-from lading.api.core import CONFIG_MAPS, NAMESPACES, PODS
+from lading.api.core import CONFIG_MAPS, CRON_JOBS, JOBS, NAMESPACES, PODS, CronJob
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.api.imageregistry import (
     IMAGE_PRUNER,
@@ -23,7 +22,11 @@ from lading.api.imageregistry import (
     StoredImagePruner,
 )
 from lading.api.openshift_config import CLUSTER_VERSIONS
-from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
+from lading.api.rbac import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
+from lading.embedded.api_server import Authorized
+from lading.embedded.kube.authentication import ADMIN
+from lading.embedded.kube.core import Core
+from lading.embedded.kube.storage.memory import MemoryStorage
 from lading.installation import apply as installation
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition
@@ -31,20 +34,16 @@ from lading.kernel.objects import Object, Resource
 from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
 from lading.ports import kube
-from lading.ports.http import Exchange, Request, Response
+from lading.ports.http import HttpTransport, Request, Response
 from lading.ports.kube import PatchType, Selection
 from lading.pruning.feature import FEATURE
-from lading.pruning.operator import report
+from lading.pruning.operator import status
 from lading.pruning.operator.types import (
     DECISION_NAME,
     OBJECT_NAME,
     REPORT_NAME,
     PrunerSettings,
 )
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
-from lading.standalone.api_server import Authorized
 from lading.wiring import controller
 from lading.wiring.features import definitions_of
 from lading.wiring.gates import parse_gates
@@ -61,7 +60,7 @@ CLOCK = SystemClock()
 class Line:
     """The controller's way to the API server: what is written is kept, and it can be cut."""
 
-    server: Exchange
+    server: HttpTransport
     written: list[tuple[str, str]] = field(default_factory=list)
     writes_left: int | None = None
     """After so many writes the line is dead, as after kill -9."""
@@ -81,7 +80,7 @@ class PrunerCluster:
     kube: KubeClient
     """As administrator."""
     line: Line
-    job_line: Exchange | None = None
+    job_line: HttpTransport | None = None
     """The way of the Jobs to the API server, where that is in memory."""
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
 
@@ -150,7 +149,7 @@ class PrunerCluster:
 
     async def condition(self, kind: str) -> Condition | None:
         found = await self.pruner()
-        return conditions.find(report.status_of(found).conditions, kind) if found else None
+        return conditions.find(status.status_of(found).conditions, kind) if found else None
 
     async def until(self, is_so: Callable[[], Awaitable[bool]], what: str) -> None:
         try:

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from lading.api.batch import CronJob, Job
-from lading.api.core import Pod
+from lading.api.core import CronJob, Job, Pod
 from lading.api.imageregistry import PruneRun, StoredImagePruner
-from lading.api.rbac_objects import ClusterRoleBinding, ServiceAccount
+from lading.api.rbac import ClusterRoleBinding, ServiceAccount
 from lading.kernel import conditions
+from lading.kernel.planning import LastWrite
 from lading.kernel.values import replace
 from lading.pruning.operator import plan as planning
 from lading.pruning.operator.types import (
@@ -78,9 +78,13 @@ def settled(spec: Any = None, *, now: datetime = NOW, **more: Any) -> ObservedPr
         account=next(one for one in made if isinstance(one, ServiceAccount)),
         bindings={one.metadata.name: one for one in made if isinstance(one, ClusterRoleBinding)},
         cron_job=cron_job,
-        answered_spec=cron_job.spec,
+        writes=accepted_write(cron_job),
         has_report_map=True,
     )
+
+
+def accepted_write(cron_job: CronJob) -> dict[str, LastWrite]:
+    return {planning.CRON_JOB: LastWrite(body={}, at=NOW, answer=cron_job)}
 
 
 def reported(seen: ObservedPruner, *, now: datetime = NOW) -> ObservedPruner:

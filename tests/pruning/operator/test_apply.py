@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from lading.api.batch import CRON_JOBS
+from lading.api.core import CRON_JOBS
 from lading.api.imageregistry import IMAGE_PRUNERS, ImagePrunerStatus, StoredImagePruner
-from lading.api.rbac_objects import (
+from lading.api.rbac import (
     CLUSTER_ROLE_BINDINGS,
     SERVICE_ACCOUNTS,
     ClusterRoleBinding,
@@ -21,8 +21,7 @@ from lading.pruning.operator.types import (
     CreateImagePruner,
     CreateObject,
     DeleteBinding,
-    RepairMetadata,
-    ReplaceCronJob,
+    UpdateObject,
     WritePrunerStatus,
 )
 from tests.pruning.operator.pruner_clusters import PrunerCluster, opened
@@ -56,8 +55,8 @@ async def annotated(cluster: PrunerCluster) -> ServiceAccount:
     return await cluster.kube.patch(SERVICE_ACCOUNTS, OBJECT_NAME, change, namespace=NAMESPACE)
 
 
-def repair(pruner: StoredImagePruner, found: ServiceAccount) -> RepairMetadata:
-    return RepairMetadata(body=objects.account(pruner, NAMESPACE), found=found, because="test")
+def repair(pruner: StoredImagePruner, found: ServiceAccount) -> UpdateObject:
+    return UpdateObject(body=objects.account(pruner, NAMESPACE), found=found, because="test")
 
 
 def written(pruner: StoredImagePruner, schedule: str) -> WritePrunerStatus:
@@ -95,7 +94,7 @@ async def test_a_cron_job_keeps_the_annotations_of_others(
     assert made is not None
     seen = {"metadata": {"annotations": {"seen": "yes"}}}
     found = await cluster.kube.patch(CRON_JOBS, OBJECT_NAME, seen, namespace=NAMESPACE)
-    replace = ReplaceCronJob(body=body, found=found, because="test")
+    replace = UpdateObject(body=body, found=found, fields=("spec",), because="test")
     replaced = await apply.apply(replace, cluster.kube)
     assert replaced is not None
     assert replaced.metadata.annotations == {**made.metadata.annotations, "seen": "yes"}

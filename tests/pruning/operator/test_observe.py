@@ -1,4 +1,4 @@
-"""What no cache has: reports wherever they could be written, the own image, the cluster's age."""
+"""What no cache has: reports wherever they could be written, and the age of the cluster."""
 
 from collections.abc import AsyncIterator
 from typing import Any, cast
@@ -7,15 +7,14 @@ import msgspec
 import pytest
 
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
-from lading.api.coordination import LEASES
-from lading.api.core import CONFIG_MAPS, PODS, ConfigMap
+from lading.api.core import CONFIG_MAPS, LEASES, ConfigMap
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET
 from lading.api.openshift_config import ClusterVersion
 from lading.installation import apply as installation
 from lading.ports import kube
 from lading.ports.kube import Kube
 from lading.pruning.operator import observe
-from lading.pruning.operator.types import DECISION_NAME, PrunerSettings
+from lading.pruning.operator.types import DECISION_NAME
 from tests.pruning.operator.pruner_clusters import CLOCK, PrunerCluster, opened
 from tests.pruning.operator.pruner_worlds import NAMESPACE, pruner
 
@@ -33,20 +32,6 @@ def test_reports_come_from_the_status_and_the_config_map_as_far_as_they_can_be_r
     assert [(one.name, one.job) for one in found] == [("a", ""), ("b", "new")]
     assert observe.reports(pruner(status={"lastRun": "none"}), None) == ()
     assert observe.reports(None, None) == ()
-
-
-async def test_the_image_is_that_of_the_container_of_the_controller(cluster: PrunerCluster) -> None:
-    containers = [{"name": "proxy", "image": "proxy:1"}, {"name": "controller", "image": "own:1"}]
-    await cluster.create(PODS, "controller-1", spec={"containers": containers})
-
-    async def image(pod_name: str, option: str = "") -> str:
-        settings = PrunerSettings(pod_name=pod_name, image=option)
-        return await observe.own_image(cluster.kube, settings, NAMESPACE)
-
-    assert await image("controller-1") == "own:1"
-    assert await image("controller-1", "option:1") == "option:1"
-    assert await image("gone") == ""
-    assert await image("") == ""
 
 
 async def test_a_kind_without_our_label_is_of_another_owner(cluster: PrunerCluster) -> None:
@@ -90,4 +75,3 @@ class Forbidding:
 async def test_what_may_not_be_read_is_not_known() -> None:
     api = cast(Kube, Forbidding())
     assert not await observe.kind_is_foreign(api)
-    assert await observe.own_image(api, PrunerSettings(pod_name="a"), NAMESPACE) == ""

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from lading.kernel.objects import OwnerReference
+from lading.kernel.planning import LastWrite, RecordEvent
 from lading.kernel.values import replace
 from lading.pruning.operator import plan as planning
 from lading.pruning.operator.types import (
@@ -15,16 +16,13 @@ from lading.pruning.operator.types import (
     DeleteBinding,
     ObservedPruner,
     PrunerSettings,
-    RecordPrunerEvent,
-    RefusedWrite,
-    RepairMetadata,
-    ReplaceCronJob,
-    ReplaceSubjects,
+    UpdateObject,
     WritePrunerStatus,
 )
 from tests.pruning.operator.pruner_worlds import (
     NOW,
     SETTINGS,
+    accepted_write,
     arguments,
     observed,
     pruner,
@@ -53,7 +51,7 @@ def test_the_objects_are_created_before_their_status_is_written() -> None:
         "CronJob",
     ]
     soon = planning.plan(observed(), SETTINGS, NOW).plan.recheck_at
-    assert soon == NOW + planning.SETTLING, "a write that changes nothing causes no event"
+    assert soon == NOW, "a write that changes nothing causes no event"
 
 
 def test_a_settled_cluster_costs_nothing() -> None:
@@ -94,7 +92,7 @@ def test_an_edit_reaches_the_cron_job() -> None:
     seen = settled()
     edited = replace(seen, pruner=pruner({"schedule": "@hourly", "suspend": True}))
     (action,) = actions(edited)
-    assert isinstance(action, ReplaceCronJob)
+    assert isinstance(action, UpdateObject)
     assert action.body["spec"]["schedule"] == "@hourly"
     assert action.body["spec"]["suspend"] is True
 
@@ -106,10 +104,10 @@ def test_drift_of_the_cron_job_is_repaired() -> None:
     spec["concurrencyPolicy"] = "Allow"
     changed = replace(seen.cron_job, spec=spec)
     (action,) = actions(replace(seen, cron_job=changed))
-    assert isinstance(action, ReplaceCronJob)
+    assert isinstance(action, UpdateObject)
     assert action.because == "it was changed by hand"
-    (again,) = actions(replace(seen, answered_spec=None))
-    assert isinstance(again, ReplaceCronJob), "a new process cannot tell, and writes the same"
+    (again,) = actions(replace(seen, writes={}))
+    assert isinstance(again, UpdateObject), "a new process cannot tell, and writes the same"
 
 
 def test_what_a_webhook_added_is_accepted() -> None:
@@ -117,19 +115,19 @@ def test_what_a_webhook_added_is_accepted() -> None:
     assert seen.cron_job is not None
     spec = {**seen.cron_job.spec, "added": True}
     changed = replace(seen.cron_job, spec=spec)
-    accepted = replace(seen, cron_job=changed, answered_spec=spec)
-    assert not [one for one in actions(accepted) if isinstance(one, ReplaceCronJob)]
+    accepted = replace(seen, cron_job=changed, writes=accepted_write(changed))
+    assert not [one for one in actions(accepted) if isinstance(one, UpdateObject)]
 
 
 def test_drift_of_the_rights_is_repaired() -> None:
     seen = settled()
     binding = seen.bindings[NAME]
     no_subject = replace(seen, bindings={NAME: replace(binding, subjects=None)})
-    assert isinstance(actions(no_subject)[0], ReplaceSubjects)
+    assert isinstance(actions(no_subject)[0], UpdateObject)
     (subject,) = binding.subjects or ()
     another = (replace(subject, namespace="elsewhere"), subject)
     more = replace(binding, subjects=another)
-    assert isinstance(actions(replace(seen, bindings={NAME: more}))[0], ReplaceSubjects)
+    assert isinstance(actions(replace(seen, bindings={NAME: more}))[0], UpdateObject)
     role = replace(binding.role_ref, name="cluster-admin")
     other = replace(binding, role_ref=role)
     kind = replace(binding.role_ref, kind="Role")
@@ -147,12 +145,12 @@ def test_labels_and_owners_are_repaired_and_an_older_object_is_adopted() -> None
     metadata = replace(seen.account.metadata, labels={})
     bare = replace(seen.account, metadata=metadata)
     (action,) = actions(replace(seen, account=bare))
-    assert isinstance(action, RepairMetadata)
+    assert isinstance(action, UpdateObject)
     owner = OwnerReference(api_version="v1", kind="ImagePruner", name="cluster", uid="older")
     metadata = replace(seen.account.metadata, owner_references=(owner,))
     older = replace(seen.account, metadata=metadata)
     (action,) = actions(replace(seen, account=older))
-    assert isinstance(action, RepairMetadata)
+    assert isinstance(action, UpdateObject)
 
 
 def foreign(one: Any) -> Any:
@@ -185,7 +183,7 @@ def test_an_object_of_another_owner_is_left_alone_and_named(
 ) -> None:
     seen = change(settled())
     kinds = {type(one) for one in actions(seen)}
-    assert kinds == {WritePrunerStatus, RecordPrunerEvent}
+    assert kinds == {WritePrunerStatus, RecordEvent}
     assert f"{name} belongs" in available(seen).message
 
 
@@ -208,13 +206,13 @@ def test_a_bad_spec_names_the_field_and_the_last_good_cron_job_stays() -> None:
     assert seen.pruner is not None
     bad = pruner({"tolerations": {}}, status=seen.pruner.status, generation=2)
     found = actions(replace(seen, pruner=bad))
-    assert not [one for one in found if isinstance(one, ReplaceCronJob)]
+    assert not [one for one in found if isinstance(one, UpdateObject)]
     condition = available(replace(seen, pruner=bad))
     assert condition.status == "False"
     assert condition.message.startswith("spec.tolerations:")
     assert condition.message.endswith("The last good CronJob stays.")
     assert condition.observed_generation == 2
-    warned = [one for one in found if isinstance(one, RecordPrunerEvent)]
+    warned = [one for one in found if isinstance(one, RecordEvent)]
     assert [(one.reason, one.warning) for one in warned] == [("Error", True)]
 
 
@@ -226,18 +224,22 @@ def test_a_refusal_is_reported_as_long_as_the_same_is_to_be_written() -> None:
     seen = reported(settled())
     bad = pruner({"keepTagRevisions": 7}, status=seen.pruner and seen.pruner.status, generation=2)
     (replaced,) = (
-        one for one in actions(replace(seen, pruner=bad)) if isinstance(one, ReplaceCronJob)
+        one for one in actions(replace(seen, pruner=bad)) if isinstance(one, UpdateObject)
     )
-    refusal = {"CronJob lading-image-pruner": RefusedWrite(body=replaced.body, answer="too many")}
-    condition = available(replace(seen, pruner=bad, refusals=refusal))
+    refusal = {
+        planning.CRON_JOB: LastWrite(
+            body=replaced.body, at=NOW, answer=seen.cron_job, refusal="too many"
+        )
+    }
+    condition = available(replace(seen, pruner=bad, writes=refusal))
     assert condition.status == "False"
     assert condition.message == (
         "The API server refuses CronJob lading-image-pruner: too many. The last good CronJob stays."
     )
-    assert actions(replace(seen, refusals=refusal)) == [], "it is no longer wanted"
+    assert actions(replace(seen, writes=refusal)) == [], "it is no longer wanted"
     other = pruner({"keepTagRevisions": 8}, status=bad.status, generation=3)
-    found = actions(replace(seen, pruner=other, refusals=refusal))
-    assert [type(one) for one in found] == [ReplaceCronJob], "another body may be accepted"
+    found = actions(replace(seen, pruner=other, writes=refusal))
+    assert [type(one) for one in found] == [UpdateObject], "another body may be accepted"
 
 
 def test_a_binding_that_may_not_be_deleted_is_reported() -> None:
@@ -245,8 +247,8 @@ def test_a_binding_that_may_not_be_deleted_is_reported() -> None:
     foreign = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
     (name, one), *_ = seen.bindings.items()
     changed = replace(one, role_ref=msgspec.convert(foreign, type(one.role_ref)))
-    refusal = {f"ClusterRoleBinding {name}": RefusedWrite(body=None, answer="forbidden")}
-    condition = available(replace(seen, bindings={name: changed}, refusals=refusal))
+    refusal = {f"ClusterRoleBinding {name}": LastWrite(body=None, at=NOW, refusal="forbidden")}
+    condition = available(replace(seen, bindings={name: changed}, writes=refusal))
     assert f"The API server refuses ClusterRoleBinding {name}: forbidden." in condition.message
 
 

@@ -76,7 +76,7 @@ async def test_answers_of_503_cost_only_time(bucket: Bucket, registry: StorageRe
 
 
 async def test_a_slow_bucket_is_swept(bucket: Bucket, registry: StorageRegistry) -> None:
-    bucket.latency_seconds = 0.3
+    bucket.latency_seconds = 0.03
     counts = await sweep(bucket)
     assert (counts.freed_blobs, counts.failed) == (3, 0)
     assert registry.can_pull("a", image(registry))

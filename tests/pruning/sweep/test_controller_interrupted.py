@@ -9,8 +9,8 @@ import pytest
 from lading.ports import storage as storages
 from lading.pruning.engine.inventory.observe_storage import revision_link
 from lading.pruning.sweep import layout, lock
-from lading.pruning.sweep.defaults import PROBE_REPOSITORY
 from lading.pruning.sweep.lock import SweepInProgress
+from lading.pruning.sweep.probe import PROBE_REPOSITORY
 from tests.pruning.sweep.memory_storage import CutOff, MemoryStorage
 from tests.pruning.sweep.storage_registry import StorageRegistry
 from tests.pruning.sweep.worlds import OTHER_HOLDER, STATE, SweepWorld

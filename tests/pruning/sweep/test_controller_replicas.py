@@ -5,7 +5,7 @@ import pytest
 from lading.kernel.digests import Digest
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
-from lading.pruning.sweep.defaults import PROBE_REPOSITORY
+from lading.pruning.sweep.probe import PROBE_REPOSITORY
 from tests.pruning.sweep.memory_storage import MemoryStorage
 from tests.pruning.sweep.storage_registry import StorageRegistry, image_content
 from tests.pruning.sweep.worlds import SweepWorld

@@ -6,8 +6,7 @@ from lading.ports import registry as registries
 from lading.ports import storage as storages
 from lading.pruning.engine.inventory.observe_storage import NoRegistry
 from lading.pruning.sweep import layout
-from lading.pruning.sweep.defaults import PROBE_REPOSITORY
-from lading.pruning.sweep.probe import ProbeFailed
+from lading.pruning.sweep.probe import PROBE_REPOSITORY, ProbeFailed
 from tests.pruning.sweep.memory_storage import MemoryStorage
 from tests.pruning.sweep.storage_registry import StorageRegistry
 from tests.pruning.sweep.worlds import SweepWorld

@@ -7,14 +7,14 @@ from typing import Any, cast
 
 from lading.kernel.digests import Digest
 from lading.ports import registry as registries
-from lading.ports.cluster import Cluster
+from lading.ports.kube import Cluster
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine.decisions.guards import Limits
 from lading.pruning.engine.references.custom_paths import READY_MADE
 from lading.pruning.engine.references.observe import ClusterReferences, Reading
 from lading.pruning.engine.types import Mention, Settings
 from lading.pruning.sweep import layout
-from lading.pruning.sweep.controller import Sweeper, SweepRequest, Swept
+from lading.pruning.sweep.controller import Sweeper, SweepRequest, SweepResult
 from lading.pruning.sweep.lock import StorageLock
 from lading.pruning.sweep.probe import Replica
 from lading.pruning.sweep.storage_file import StorageFile
@@ -99,10 +99,10 @@ class SweepWorld:
             clock=StorageTime(storage, self.on_sleep, self.clock_is_ahead_by),
         )
 
-    async def run(self, *, offline: bool = False) -> Swept:
+    async def run(self, *, offline: bool = False) -> SweepResult:
         return await self.sweeper(offline=offline).run()
 
-    async def offline(self) -> Swept:
+    async def offline(self) -> SweepResult:
         """One pass over what is older than the grace period."""
         self.storage.pass_time(hours=25)
         return await self.run(offline=True)

@@ -3,16 +3,72 @@
 Enough to run containers and to differ by digest; not an image builder.
 """
 
+import gzip
+import hashlib
 import http.client
 import io
+import json
+import pathlib
+import platform
 import tarfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from release.oci import MANIFEST_TYPE, Image, digest_of, of_archive
 from tests.real.setup import binaries
 
+LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
+CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
+MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+"""Of this machine, as images name it."""
 BUSYBOX_NAMES = ("sh", "sleep", "true", "cat", "ls", "echo")
 PUSH_SECONDS_MAX = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    blobs: tuple[bytes, ...]
+    """The configuration and the layers."""
+    manifest: bytes
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.manifest)
+
+
+def digest_of(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def of_blobs(config: bytes, config_type: str, layers: Mapping[str, bytes], **more: str) -> Image:
+    """The layers by their media type."""
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST_TYPE,
+        **more,
+        "config": _descriptor(config_type, config),
+        "layers": [_descriptor(media_type, one) for media_type, one in layers.items()],
+    }
+    return Image(blobs=(config, *layers.values()), manifest=json.dumps(manifest).encode())
+
+
+def _descriptor(media_type: str, content: bytes) -> dict[str, object]:
+    return {"mediaType": media_type, "digest": digest_of(content), "size": len(content)}
+
+
+def read_archive(file: pathlib.Path) -> Image:
+    """The one image of an OCI layout in a tar file."""
+    with tarfile.open(file) as archive:
+        files = {one.name: archive.extractfile(one) for one in archive if one.isfile()}
+        read = {name: one.read() for name, one in files.items() if one}
+
+    def blob(described: Mapping[str, str]) -> bytes:
+        return read[f"blobs/{described['digest'].replace(':', '/')}"]
+
+    (entry,) = json.loads(read["index.json"])["manifests"]
+    manifest = json.loads(blob(entry))
+    blobs = (blob(one) for one in (manifest["config"], *manifest["layers"]))
+    return Image(blobs=tuple(blobs), manifest=blob(entry))
 
 
 def busybox(*command: str, extra_files: Mapping[str, bytes] | None = None) -> Image:
@@ -34,7 +90,15 @@ def image(
     settings: dict[str, object] = {"Cmd": list(command), "Env": ["PATH=/bin"]}
     if volumes:
         settings["Volumes"] = {path: {} for path in volumes}
-    return of_archive(_tar(files, links or {}), settings=settings)
+    archive = _tar(files, links or {})
+    layer = gzip.compress(archive, mtime=0)
+    config = {
+        "architecture": ARCHITECTURE,
+        "os": "linux",
+        "config": settings,
+        "rootfs": {"type": "layers", "diff_ids": [digest_of(archive)]},
+    }
+    return of_blobs(json.dumps(config).encode(), CONFIG_TYPE, {LAYER_TYPE: layer})
 
 
 def push(image: Image, *, host: str, repository: str, tag: str) -> str:

@@ -13,7 +13,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     scenario: str
     step: str
     reason: str
-    """A heading of docs/fidelity.md."""
+    """A heading of docs/contributors/fidelity.md."""
     lines: list[str]
     """`- ` before what only the real server prints, `+ ` before what only the embedded one does."""
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 
 from lading.adapters.clock import SystemClock
-from lading.standalone import api_server as embedded_server
+from lading.embedded import api_server as embedded_server
 from tests.real.bed import api_server, control_plane, sandbox
 
 CONTROLLERS = "garbage-collector-controller,namespace-controller"
@@ -35,7 +35,7 @@ def embedded(folder: pathlib.Path) -> Iterator[pathlib.Path]:
     stop = asyncio.Event()
 
     async def serve() -> None:
-        async with embedded_server.serve(folder, SystemClock(), port=0):
+        async with embedded_server.serve(folder, SystemClock()):
             started.set_result(asyncio.get_running_loop())
             await stop.wait()
 

@@ -11,16 +11,13 @@ import subprocess
 import sys
 import tempfile
 
-from release import oci
 from tests.real.setup import cache, debian, errors
 
 ROOT = pathlib.Path(__file__).parents[3]
-LOCKS = tuple(ROOT / "requirements" / name for name in ("build.txt", "prune.txt"))
+LOCKS = tuple(ROOT / "requirements" / name for name in ("build.txt", "image.txt"))
 PYTHON = "/usr/bin/python3"
 """Debian's, also in the base: the same version, and so the same packages, as pip has there."""
-ARCHIVE = "base.tar"
-TAG = "base"
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+FILES = "files.tar"
 APT = "APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get --quiet"
 BOOTSTRAP = (
     *("mmdebstrap", "--mode=root", "--variant=apt", "--format=tar", "--skip=cleanup/apt"),
@@ -34,17 +31,15 @@ BOOTSTRAP = (
     # Without a network, `apt-get update` keeps the lists; it must not try for a minute first.
     """--customize-hook=echo 'Acquire::Retries "0";' > "$1"/etc/apt/apt.conf.d/99no-retries""",
 )
-COMPRESS_LEVEL = 1
 
 
 def folder() -> pathlib.Path:
-    """Where the archive of the base is, or will be."""
+    """Where the files of the base are, or will be, as one archive."""
     release = platform.freedesktop_os_release()
     return cache.folder(
         "base-image",
         *(release["ID"], release.get("VERSION_ID", ""), platform.machine()),
         *BOOTSTRAP,
-        pathlib.Path(oci.__file__).read_text(),
     )
 
 
@@ -58,25 +53,20 @@ def ensure(progress: debian.Progress) -> pathlib.Path:
     if not target.is_dir():
         debian.refresh_lists(progress)
         with cache.filling(target) as temporary:
-            _make(temporary / ARCHIVE, progress)
+            _make(temporary / FILES, progress)
     if not wheels().is_dir():
         with cache.filling(wheels()) as temporary:
             _download(temporary, progress)
     return target
 
 
-def _make(archive: pathlib.Path, progress: debian.Progress) -> None:
+def _make(files: pathlib.Path, progress: debian.Progress) -> None:
     with tempfile.TemporaryDirectory() as name:
-        files = pathlib.Path(name, "files.tar")
         sources = pathlib.Path(name, "sources.list")
         sources.write_text(_sources())
         suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
         command = ["nice", *BOOTSTRAP, suite, str(files), str(sources)]
         debian.run(command, "building the base image", progress)
-        image = oci.of_archive(
-            files.read_bytes(), settings={"Env": [f"PATH={PATH}"]}, compress_level=COMPRESS_LEVEL
-        )
-    oci.write_layout(image, archive, tag=TAG)
 
 
 def _sources() -> str:

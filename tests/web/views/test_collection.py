@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from lading.api.core import RuntimeClass
 from lading.api.machineconfiguration.pinned_image_set import (
     PinnedImage,
     PinnedImageSet,
     PinnedImageSetSpec,
 )
-from lading.api.node import RuntimeClass
 from lading.kernel.objects import ObjectMeta
 from lading.kernel.values import replace
 from lading.runtime_images.gc_types import GcReason

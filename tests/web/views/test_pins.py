@@ -13,7 +13,7 @@ from lading.api.machineconfiguration.pinned_image_set import (
 from lading.kernel.conditions import Truth
 from lading.pinned_images.reasons import Reason
 from lading.pinned_images.rows import Row, RowState
-from lading.web.kinds import ShownNode, ShownNodeImage, ShownNodeStatus
+from lading.web.following import ShownNode, ShownNodeImage, ShownNodeStatus
 from lading.web.views import pins
 from lading.web.views.pins import PROBLEMS_MAX
 

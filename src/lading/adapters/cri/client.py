@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from lading.adapters.cri import errors, messages
 from lading.ports import cri
-from lading.ports.credential import Credential
+from lading.ports.registry import Credential
 from lading.wire import cri_pb2
 from lading.wire.calls import CallFailed, Channel
 

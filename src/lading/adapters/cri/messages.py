@@ -4,7 +4,7 @@ import msgspec
 
 from lading.kernel.errors import UNREADABLE
 from lading.ports import cri
-from lading.ports.credential import Credential
+from lading.ports.registry import Credential
 from lading.wire import cri_pb2
 
 # containerd 1.7 to 2.1 take the handler of a pull from here instead of from the image's spec.

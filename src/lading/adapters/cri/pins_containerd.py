@@ -13,7 +13,7 @@ from typing import TypeVar
 from google.protobuf.message import Message
 from grpclib.const import Status
 
-from lading.adapters.cri import errors, read_back, releases
+from lading.adapters.cri import errors, pinning
 from lading.kernel import digests
 from lading.ports import cri
 from lading.ports.clock import Clock
@@ -58,10 +58,10 @@ class ContainerdPins:
         if version.name != "containerd":
             return cri.CannotPin(f"{version.name} does not pin by containerd's labels")
         reason = "it does not follow the label of a pin"
-        return releases.too_old(version, patch_by_line=PINNING_PATCH_BY_LINE, reason=reason)
+        return pinning.too_old(version, patch_by_line=PINNING_PATCH_BY_LINE, reason=reason)
 
     async def recorded(self) -> tuple[RecordedPin, ...]:
-        pinned_ids = await read_back.pinned_ids(self._runtime)
+        pinned_ids = await pinning.pinned_ids(self._runtime)
         return tuple(
             RecordedPin(pin=pin, effective=pin.image_id in pinned_ids, released=released)
             for record in (await self._records()).values()
@@ -86,7 +86,7 @@ class ContainerdPins:
             await self._set_labels(record, _labels(record.labels, wanted.get(record.name, ())))
         present = [pin for pin in pins if pin.image_id in records]
         released, held = await self._released()
-        await read_back.wait_until_in_force(self._runtime, present, self._clock, released=held)
+        await pinning.wait_until_in_force(self._runtime, present, self._clock, released=held)
         await self._forget_released(released, held)
 
     async def _released(self) -> tuple[dict[str, pb2.Image], set[str]]:
@@ -101,7 +101,7 @@ class ContainerdPins:
 
     async def _forget_released(self, released: Mapping[str, pb2.Image], held: set[str]) -> None:
         """What the runtime still reports as pinned stays recorded, so that it is written again."""
-        pinned = (await read_back.pinned_ids(self._runtime)) & held if held else set()
+        pinned = (await pinning.pinned_ids(self._runtime)) & held if held else set()
         for name, record in released.items():
             if name not in pinned:
                 await self._set_labels(record, _without(record.labels, RELEASED_PREFIX))

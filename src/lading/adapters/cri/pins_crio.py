@@ -7,15 +7,56 @@ What is unpinned stays recorded in the file until CRI-O no longer reports it as 
 reload that fails nor a crash loses an unpin.
 """
 
-from collections.abc import Collection, Mapping
+import os
+import signal
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TypeAlias
 
-from lading.adapters.cri import read_back, releases
+from lading.adapters.cri import pinning
 from lading.adapters.cri.crio_config import CrioConfig, PinRecord
-from lading.adapters.cri.crio_reload import Reload
 from lading.kernel.values import replace
 from lading.ports import cri
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri, Image, Pin, RecordedPin
+from lading.ports.cri import Cri, Image, Pin, RecordedPin, Unavailable
+
+Reload: TypeAlias = Callable[[], Awaitable[None]]
+
+_PEER = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
+
+
+def by_signal(endpoint: str) -> Reload:
+    """SIGHUP to whichever process listens on the socket at the time, whatever its name is."""
+
+    async def reload() -> None:
+        _send(_listener(endpoint.removeprefix("unix://")))
+
+    return reload
+
+
+def _listener(path: str) -> int:
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(path)
+        except OSError as error:
+            raise Unavailable(f"cannot connect to {path}: {error.strerror}") from error
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    process_id: int = _PEER.unpack(peer)[0]
+    if process_id == 0:
+        raise Unavailable(
+            f"the process that listens on {path} cannot be seen; "
+            "the agent must share the host's process namespace (hostPID)"
+        )
+    return process_id
+
+
+def _send(process_id: int) -> None:
+    try:
+        os.kill(process_id, signal.SIGHUP)
+    except ProcessLookupError as error:
+        raise Unavailable(f"CRI-O's process {process_id} is gone; it cannot be reloaded") from error
+
 
 # Before these, a reload does not change the pins, or cannot take the last one back.
 PINNING_PATCH_BY_LINE = {(1, 29): 7, (1, 30): 3}
@@ -35,7 +76,7 @@ class CrioPins:
 
     async def recorded(self) -> tuple[RecordedPin, ...]:
         """A pin without its image is listed too, as not in force, until it is let go."""
-        pinned_ids = await read_back.pinned_ids(self._runtime)
+        pinned_ids = await pinning.pinned_ids(self._runtime)
         return tuple(
             RecordedPin(
                 pin=record.pin,
@@ -68,7 +109,7 @@ class CrioPins:
         ]
         held = await self._held_by_us_alone(released, present)
         ours = await self._put_in_force(ours, released, held=held, present=present)
-        if not await read_back.in_force(self._runtime, (), released=held):
+        if not await pinning.in_force(self._runtime, (), released=held):
             names = ", ".join(sorted(one.image for one in released if one.image_id in held))
             raise cri.CriError(
                 f"CRI-O was reloaded, but still reports as pinned: {names}. Check the log of CRI-O"
@@ -81,7 +122,7 @@ class CrioPins:
         if version.name != "cri-o":
             return cri.CannotPin(f"{version.name} does not read CRI-O's configuration")
         reason = "it needs a restart to notice pins"
-        return releases.too_old(version, patch_by_line=PINNING_PATCH_BY_LINE, reason=reason)
+        return pinning.too_old(version, patch_by_line=PINNING_PATCH_BY_LINE, reason=reason)
 
     async def _held_by_us_alone(
         self, released: Collection[PinRecord], present: Mapping[str, Image]
@@ -111,18 +152,18 @@ class CrioPins:
         tagged = [_record(one.pin, present[one.image_id].repo_tags) for one in ours]
         changed = self._config.write((*ours, *released))
         is_last = tagged == ours
-        if changed or released or not await read_back.in_force(self._runtime, pins):
-            seconds_max = read_back.READ_BACK_SECONDS_MAX if is_last else NAMED_SECONDS_MAX
+        if changed or released or not await pinning.in_force(self._runtime, pins):
+            seconds_max = pinning.READ_BACK_SECONDS_MAX if is_last else NAMED_SECONDS_MAX
             await self._reload_and_wait(pins, held, seconds_max=seconds_max)
         if is_last:
             return ours
-        pinned = await read_back.pinned_ids(self._runtime)
+        pinned = await pinning.pinned_ids(self._runtime)
         ours = [
             one if one.image_id in pinned else by_tag
             for one, by_tag in zip(ours, tagged, strict=True)
         ]
         changed = self._config.write((*ours, *released))
-        if changed or not await read_back.in_force(self._runtime, pins, released=held):
+        if changed or not await pinning.in_force(self._runtime, pins, released=held):
             await self._reload_and_wait(pins, held)
         return ours
 
@@ -131,10 +172,10 @@ class CrioPins:
         pins: Collection[Pin],
         held: set[str],
         *,
-        seconds_max: float = read_back.READ_BACK_SECONDS_MAX,
+        seconds_max: float = pinning.READ_BACK_SECONDS_MAX,
     ) -> None:
         await self._reload()
-        await read_back.wait_until_in_force(
+        await pinning.wait_until_in_force(
             self._runtime, pins, self._clock, released=held, seconds_max=seconds_max
         )
 

@@ -1,14 +1,13 @@
 """Asks the agents of nodes for their pages, through the API server.
 
 Over `pods/proxy` of the agent's pod: the API server authenticates the user and checks the right,
-and the agent needs no accounts of its own (docs/adr/0011). The nodes of `lading up` have no pods
-for their agents; there the stand-in of the kubelet answers.
+and the agent needs no accounts of its own (ADR 11). The nodes of `lading up` have no pods for their
+agents; there the stand-in of the kubelet answers.
 """
 
 from lading.adapters.kube.client import KubeClient
-from lading.api.apps import DAEMON_SETS
-from lading.api.core import PODS, Pod
-from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS
+from lading.api.core import DAEMON_SETS, PODS, Pod
+from lading.api.rbac import CLUSTER_ROLE_BINDINGS
 from lading.kernel.objects import Key
 from lading.ports import kube
 from lading.ports.http import Request

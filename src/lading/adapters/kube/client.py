@@ -1,8 +1,8 @@
-"""The Kubernetes API over any HTTP exchange: implements `ports.kube.Kube`, and a little more.
+"""The Kubernetes API over any HTTP transport: implements `ports.kube.Kube`, and a little more.
 
 Reads are decoded into the type of the resource; writes are plain dictionaries. A namespaced
 resource without a namespace means all namespaces when reading. Where the requests go, with which
-credentials, how often and how fast is for the exchange (`connect`, `retry`, `limiter`).
+credentials, how often and how fast is for the transport (`connect`, `retry`, `limiter`).
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from lading.adapters.kube import decoding, errors, requests, streams
+from lading.adapters.kube import decoding, errors, requests
 from lading.kernel.objects import Resource
-from lading.ports.http import Exchange, Request, Response
+from lading.ports.http import HttpTransport, Request, Response
 from lading.ports.kube import (
     EVERYTHING,
     PAGE_OBJECTS_MAX,
@@ -33,16 +33,16 @@ def ignore_warning(_warning: str) -> None:
 class KubeClient:
     def __init__(
         self,
-        exchange: Exchange,
+        transport: HttpTransport,
         *,
         on_warning: Callable[[str], None] = ignore_warning,
     ) -> None:
-        self._exchange = exchange
+        self._transport = transport
         self._on_warning = on_warning
 
     async def send(self, request: Request) -> bytes:
         """Any request of the API; gives the body of a success and raises everything else."""
-        return await streams.whole((await self._exchanged(request)).body)
+        return await decoding.whole((await self._exchanged(request)).body)
 
     async def answer(self, request: Request) -> Response:
         """The whole answer, for callers that need its headers; everything but a success raises."""
@@ -103,8 +103,8 @@ class KubeClient:
         )
         what = requests.described(request)
         response = await self._exchanged(request)
-        lines = streams.Lines()
-        async with streams.chunks(response.body) as chunks:
+        lines = decoding.Lines()
+        async with decoding.chunks(response.body) as chunks:
             async for chunk in chunks:
                 for line in lines.feed(chunk):
                     yield decoding.decode_event(resource, line, what=what)
@@ -227,9 +227,9 @@ class KubeClient:
         return decoding.decode_object(resource, body, what=requests.described(request))
 
     async def _exchanged(self, request: Request) -> Response:
-        response = await self._exchange(request)
+        response = await self._transport(request)
         if response.status > _SUCCESS_CODE_MAX:
-            body = await streams.whole(response.body)
+            body = await decoding.whole(response.body)
             what = requests.described(request)
             raise errors.of_response(what=what, code=response.status, body=body)
         for warning in requests.warnings(response.headers.get("warning", "")):

@@ -7,13 +7,12 @@ from typing import Any
 
 import msgspec
 
-from lading.adapters.kube import discovery, requests, streams
+from lading.adapters.kube import decoding, discovery, requests
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NAMESPACES
 from lading.ports import kube
-from lading.ports.cluster import Untyped
 from lading.ports.http import Request
-from lading.ports.kube import EVERYTHING, Page, WatchEvent
+from lading.ports.kube import EVERYTHING, Page, Untyped, WatchEvent
 
 
 class KubeCluster:
@@ -70,7 +69,7 @@ class KubeCluster:
             timeout_seconds=1,
         )
         response = await self._client.answer(request)
-        async with streams.chunks(response.body):
+        async with decoding.chunks(response.body):
             pass  # the answer is enough
 
     async def get(self, resource: Untyped, name: str, *, namespace: str = "") -> dict[str, Any]:

@@ -8,20 +8,20 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
-from lading.adapters.kube import client, in_cluster, kubeconfig
+from lading.adapters.kube import client, connection, kubeconfig
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection, NothingConfigured
-from lading.adapters.kube.exchange import NetworkExchange
-from lading.adapters.kube.limiter import (
+from lading.adapters.kube.retry import (
     BURST_REQUESTS,
     REQUESTS_PER_SECOND,
     RateLimited,
+    Retrying,
     TokenBucket,
 )
-from lading.adapters.kube.retry import Retrying
+from lading.adapters.kube.transport import NetworkTransport
 from lading.kernel.values import replace
 from lading.ports.clock import Clock
-from lading.ports.http import Exchange
+from lading.ports.http import HttpTransport
 
 
 def find(
@@ -43,19 +43,19 @@ async def connect(
     requests_per_second: float | None = REQUESTS_PER_SECOND,
     burst_requests: int = BURST_REQUESTS,
     on_warning: Callable[[str], None] = client.ignore_warning,
-    measured: Callable[[Exchange], Exchange] = lambda exchange: exchange,
+    measured: Callable[[HttpTransport], HttpTransport] = lambda transport: transport,
 ) -> AsyncIterator[KubeClient]:
     """`measured` stands between the network and everything that waits or retries.
 
     Without `requests_per_second` nothing waits: for the few requests that must not, such as the
     renewal of a lease.
     """
-    async with NetworkExchange(connection, clock) as network:
-        exchange = measured(network)
+    async with NetworkTransport(connection, clock) as network:
+        transport = measured(network)
         if requests_per_second is not None:
             bucket = TokenBucket(clock, per_second=requests_per_second, burst=burst_requests)
-            exchange = RateLimited(exchange, bucket)
-        yield KubeClient(Retrying(exchange, clock), on_warning=on_warning)
+            transport = RateLimited(transport, bucket)
+        yield KubeClient(Retrying(transport, clock), on_warning=on_warning)
 
 
 def _find(environment: Mapping[str, str], file: Path | None, context: str) -> Connection:
@@ -64,8 +64,8 @@ def _find(environment: Mapping[str, str], file: Path | None, context: str) -> Co
     files = kubeconfig.paths(environment)
     if any(candidate.exists() for candidate in files):
         return kubeconfig.load(files).connection(context=context)
-    if in_cluster.is_available(environment):
-        return in_cluster.connection(environment)
+    if connection.is_in_pod(environment):
+        return connection.of_pod(environment)
     tried = ", ".join(map(str, files))
     raise NothingConfigured(
         f"no cluster is configured: {tried} does not exist, and this is not a pod; name the"

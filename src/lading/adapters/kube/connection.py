@@ -1,9 +1,10 @@
-"""What it takes to reach one API server, as plain data: kubeconfig and in-cluster both end here.
+"""How to reach one API server, as plain data. Kubeconfigs and pods both give a `Connection`.
 
-Whatever is secret stays out of `repr`, so that a connection can be logged.
+Secrets stay out of `repr`, so that a connection can be logged.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -100,3 +101,34 @@ class ExecCredentialStatus(Model, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return "ExecCredentialStatus(…)"
+
+
+SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_HOST = "KUBERNETES_SERVICE_HOST"
+_PORT = "KUBERNETES_SERVICE_PORT"
+
+
+def is_in_pod(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT_FOLDER) -> bool:
+    return bool(environment.get(_HOST)) and (folder / "token").exists()
+
+
+def of_pod(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT_FOLDER) -> Connection:
+    """The service account of this pod. The kubelet rotates the token, so it is read again later."""
+    host, port = environment.get(_HOST, ""), environment.get(_PORT, "")
+    if not host or not port:
+        raise ConfigurationError(f"{_HOST} and {_PORT} are not set: this is not a pod")
+    address = f"[{host}]" if ":" in host else host
+    namespace_file = folder / "namespace"
+    return Connection(
+        server=f"https://{address}:{port}",
+        trust=Trust(authority_pem=_read(folder / "ca.crt")),
+        user=User(token_file=str(folder / "token")),
+        namespace=_read(namespace_file).strip() if namespace_file.exists() else "default",
+    )
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file}: cannot be read: {error}") from error

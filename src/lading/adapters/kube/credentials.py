@@ -1,7 +1,7 @@
-"""The headers and the certificate that prove who we are, fresh for every request.
+"""The headers and the client certificate of each request.
 
-A token file is read again now and then, because it is rotated; a plugin decides by itself
-how long its credential is good. What the server refused is forgotten, and asked for anew.
+A token file is read again now and then, because it is rotated. A plugin says how long its
+credential is valid. A refused credential is dropped and obtained again.
 """
 
 import base64
@@ -25,7 +25,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Proof(Redacted, frozen=True, kw_only=True):
-    """What one request carries."""
+    """The credentials of one request."""
 
     shown = ("certificate",)
 
@@ -48,7 +48,7 @@ class Credentials:
         return self._plugin is not None or self._token_file is not None
 
     def forget(self, refused: Proof) -> None:
-        """Of many requests that were refused with one proof, the first makes a fresh one."""
+        """If many requests with the same credential are refused, only the first renews it."""
         if refused != self._newest:
             return
         if self._plugin is not None:
@@ -85,7 +85,7 @@ class _TokenFile:
         self._read_at = 0.0
 
     def current(self) -> str:
-        """The old token is good until the server refuses it: the file may just be replaced."""
+        """Keeps the old token if the file cannot be read: it may just be replaced."""
         now = self._clock.monotonic()
         if not self._token:
             self._token, self._read_at = self._read(), now

@@ -1,18 +1,21 @@
-"""From the bytes of an answer straight into the type of a resource: objects, pages, events.
+"""Decodes the bytes of an answer into the type of a resource: objects, pages, events.
 
-Each type has its decoders made once. One object that cannot be read fails its whole page: a plan
-on a list must not take it for absent. A built-in object inside a list carries neither
-`apiVersion` nor `kind`; plain dictionaries get them back, because they are shown whole.
+The decoders of a type are made once. An unreadable object fails its whole page: a plan must not
+take the object for absent. A built-in object in a list has neither `apiVersion` nor `kind`; they
+are added to plain dictionaries, because these are shown whole.
 """
 
+import contextlib
 import functools
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import AsyncIterator
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
 from lading.adapters.kube import errors
 from lading.kernel.errors import UNREADABLE
 from lading.kernel.objects import Model, Resource
+from lading.ports import kube
 from lading.ports.kube import EventType, Page, WatchEvent
 
 T = TypeVar("T")
@@ -89,7 +92,7 @@ def decode_page(resource: Resource[T], body: bytes, *, what: str) -> Page[T]:
 
 
 def decode_event(resource: Resource[T], line: bytes, *, what: str) -> WatchEvent[T]:
-    """Reads one line of a watch; an ERROR event is raised as the error that it is."""
+    """Reads one line of a watch; raises the error of an ERROR event."""
     try:
         event = _event_decoder.decode(line)
         if event.type == "ERROR":
@@ -114,7 +117,7 @@ def _resource_version(decoded: Any, raw: msgspec.Raw) -> str:
 
 
 def _bookmark(raw: msgspec.Raw) -> WatchEvent[Any]:
-    """The object is not decoded: beside the revision it is nulls, even where a value is due."""
+    """Only the revision and annotations are decoded: the other fields may be null."""
     metadata = _revision_decoder.decode(raw).metadata
     return WatchEvent(
         type=EventType.BOOKMARK,
@@ -122,3 +125,50 @@ def _bookmark(raw: msgspec.Raw) -> WatchEvent[Any]:
         resource_version=metadata.resource_version,
         initial_events_end=(metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true",
     )
+
+
+LINE_BYTES_MAX = 16 * 1024 * 1024
+"""Five times the largest object that an API server takes (3 MiB)."""
+Body = bytes | AsyncIterator[bytes]
+
+
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+class Lines:
+    """Cuts chunks into lines, and keeps an incomplete line."""
+
+    def __init__(self) -> None:
+        self._pending = b""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        *complete, self._pending = (self._pending + chunk).split(b"\n")
+        if len(self._pending) > LINE_BYTES_MAX:
+            raise kube.Unavailable(f"a watch sent a line of more than {LINE_BYTES_MAX} bytes")
+        return [line for line in complete if line]
+
+    def finish(self) -> None:
+        if self._pending:
+            raise kube.Unavailable("the watch ended in the middle of an event")
+
+
+@contextlib.asynccontextmanager
+async def chunks(body: Body) -> AsyncIterator[AsyncIterator[bytes]]:
+    """The body as a stream, which is always closed."""
+    stream = _once(body) if isinstance(body, bytes) else body
+    try:
+        yield stream
+    finally:
+        await cast(_Closable, stream).aclose()
+
+
+async def whole(body: Body) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    async with chunks(body) as stream:
+        return b"".join([chunk async for chunk in stream])
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body

@@ -4,6 +4,7 @@ The server's aggregated discovery (Kubernetes 1.30 and later) is read once; reso
 untyped, for commands that show or apply any kind. Subresources are left out.
 """
 
+import difflib
 from collections.abc import Iterable
 from typing import Any
 
@@ -98,8 +99,6 @@ class Catalogue:
         )
 
     def _similar(self, name: str) -> str:
-        import difflib  # only for an error
-
         known = {one for served in self.served for one in served.names}
         return " or ".join(difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.7))
 

@@ -1,7 +1,7 @@
-"""Translates what an API server answers into the error tree of `ports.kube`, once.
+"""Translates errors of an API server into the errors of `ports.kube`.
 
-Both forms are read here: a response that is not a success, and an ERROR event of a watch. What
-the server wrote is kept word for word; only an answer that is no `Status` gets words of ours.
+They come as a response or as an ERROR event of a watch. The message of the server is kept word
+for word; only an answer that is no `Status` gets a message of ours.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ class Status(Model, frozen=True, kw_only=True):
 
 
 class Undecodable(KubeError):
-    """The server sent an object that does not have the form that its type promises."""
+    """The server sent an object that does not match its type."""
 
 
 class UntrustedCertificate(kube.Transient):

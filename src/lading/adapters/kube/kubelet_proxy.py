@@ -9,10 +9,9 @@ from lading.adapters.kube.client import KubeClient
 from lading.adapters.kubelet import limits_in
 from lading.kernel.errors import UNREADABLE
 from lading.kernel.objects import Model
-from lading.ports.disk import Space
 from lading.ports.http import Request
 from lading.ports.kube import KubeError
-from lading.ports.kubelet import KubeletLimits
+from lading.ports.node import KubeletLimits, Space
 
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 """Of a kubelet, unpacked: a summary has some 10 kB for each pod, and a node has up to 500 pods."""

@@ -1,4 +1,4 @@
-"""How each verb of the Kubernetes API is written as an HTTP request. Pure; sends nothing."""
+"""Builds the HTTP request of each verb of the Kubernetes API. Pure."""
 
 import re
 from collections.abc import Mapping

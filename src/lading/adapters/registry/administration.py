@@ -12,8 +12,8 @@ from typing import TypeVar
 import aiohttp
 import msgspec
 
-from lading.adapters.registry import limits as bounds
 from lading.adapters.registry import locations
+from lading.adapters.registry import retries as bounds
 from lading.adapters.registry.client import RegistryClient
 from lading.adapters.registry.endpoint_client import PUSH, EndpointRequest
 from lading.adapters.registry.endpoints import Endpoint

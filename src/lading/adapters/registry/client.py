@@ -16,9 +16,8 @@ from lading.adapters.registry.credentials import Anonymous, CredentialSource, Ex
 from lading.adapters.registry.downloads import Download
 from lading.adapters.registry.endpoint_client import EndpointClient
 from lading.adapters.registry.endpoints import DirectRouting, Endpoint, Routing, Use
-from lading.adapters.registry.limits import ClientLimits
 from lading.adapters.registry.locations import RemoteResolver
-from lading.adapters.registry.retries import Retries
+from lading.adapters.registry.retries import ClientLimits, Retries
 from lading.adapters.registry.transport import Sessions, Transport
 from lading.adapters.registry.uploads import Uploads
 from lading.kernel.manifests import Descriptor

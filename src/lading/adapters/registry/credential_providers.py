@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
 from lading.adapters.programs import Program, ProgramFailed
 from lading.adapters.registry import image_patterns
 from lading.adapters.registry.credentials import Table
 from lading.adapters.registry.endpoints import Endpoint
-from lading.kernel import durations
+from lading.kernel import durations, yaml_text
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.values import Redacted
 from lading.ports.clock import Clock
@@ -81,11 +82,6 @@ class _Response(msgspec.Struct, rename="camel"):
 
 def parse(content: bytes, *, name: str, folder: Path) -> ProviderConfig:
     """The usable providers of a configuration; their programs are in `folder`."""
-    # PyYAML is a megabyte that an agent without such a configuration does without.
-    import yaml
-
-    from lading.kernel import yaml_text
-
     try:
         document: Any = yaml_text.value(content)
         entries = document["providers"]

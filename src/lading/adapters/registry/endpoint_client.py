@@ -12,7 +12,7 @@ import msgspec
 import yarl
 
 from lading.adapters.registry import answers, locations
-from lading.adapters.registry import limits as bounds
+from lading.adapters.registry import retries as bounds
 from lading.adapters.registry.authorization import Authorization
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.transport import RegistryCall, Transport

@@ -13,7 +13,7 @@ import msgspec
 import yarl
 
 from lading.adapters.registry import answers, locations
-from lading.adapters.registry import limits as bounds
+from lading.adapters.registry import retries as bounds
 from lading.adapters.registry.challenges import Challenge
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.transport import RegistryCall, Transport

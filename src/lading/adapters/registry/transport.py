@@ -17,9 +17,9 @@ import yarl
 
 from lading.adapters import connecting, proxies
 from lading.adapters.proxies import Proxy, ProxyMalformed
-from lading.adapters.registry import limits as bounds
 from lading.adapters.registry import locations
-from lading.adapters.registry.limits import ClientLimits
+from lading.adapters.registry import retries as bounds
+from lading.adapters.registry.retries import ClientLimits
 from lading.kernel.values import replace
 from lading.ports import registry
 from lading.ports.clock import Clock

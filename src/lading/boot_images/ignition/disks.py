@@ -1,4 +1,4 @@
-"""Disks, arrays and the mount form of a file system. Pure."""
+"""Translates disks, arrays and the mounts of file systems. Pure."""
 
 import itertools
 import re
@@ -32,7 +32,7 @@ def without_twins(
     section: Reader, kind: str, entries: list[dict[str, Any] | None] | list[dict[str, Any]], *,
     key: str,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Two entries for one device have no meaning in specification 3; the same one twice has."""
+    """Specification 3 allows one entry for each device. An equal entry is dropped."""
     found: dict[str, dict[str, Any]] = {}
     for index, entry in enumerate(entries):
         if entry is not None and found.setdefault(entry[key], entry) != entry:
@@ -41,7 +41,7 @@ def without_twins(
 
 
 def mount(reader: Reader) -> dict[str, Any]:
-    """`create`, the way of 2.0, becomes wiping and options."""
+    """`create` of specification 2.0 becomes `wipeFilesystem` and `options`."""
     create = reader.object("create")
     wipe, options = reader.true("wipeFilesystem", since=1), reader.texts("options", since=1)
     if reader.has("create"):
@@ -115,7 +115,7 @@ def _partition(reader: Reader) -> dict[str, Any]:
 
 
 def _mebibytes(reader: Reader, key: str) -> int | None:
-    """Until 2.2 there were only sectors, and none given means: as large as possible."""
+    """Until 2.2 there were only sectors. 0 means as large as possible."""
     has_only_sectors = reader.findings.minor < 3
     return 0 if has_only_sectors else reader.number(key)
 
@@ -136,7 +136,7 @@ def _collide(partitions: list[dict[str, Any]]) -> bool:
 
 
 def _overlap(partitions: list[dict[str, Any]]) -> bool:
-    """Only those of known place: 0 is wherever there is room."""
+    """Compares only partitions with a start: 0 means the first free space."""
     placed = sorted(
         (one["startMiB"], one["startMiB"] + max(one["sizeMiB"], 1))
         for one in partitions

@@ -1,6 +1,6 @@
-"""Why a stub cannot be translated, and what is lost where it can. Pure.
+"""Why a stub cannot be translated, and what a translation loses. Pure.
 
-A finding names its reason and a JSON path, never a value: user data holds passwords and keys.
+A finding has a reason and a JSON path, but no value: user data has passwords and keys.
 """
 
 from enum import StrEnum
@@ -12,96 +12,49 @@ Path = tuple[str | int, ...]
 
 
 class RejectionReason(StrEnum):
-    """Why there is no translation."""
+    """Why a stub cannot be translated; each value is a sentence for people."""
 
-    NOT_JSON = "NotJSON"
-    TOO_LARGE = "TooLarge"
-    WRONG_TYPE = "WrongType"
-    KEY_REPEATED = "KeyRepeated"
-    KEY_CASE = "KeyCase"
-    VALUE_REQUIRED = "ValueRequired"
-    VERSION_MISSING = "VersionMissing"
-    VERSION_UNSUPPORTED = "VersionUnsupported"
-    NETWORKD = "NetworkdUnits"
-    URL = "InvalidURL"
-    HASH = "InvalidHash"
-    COMPRESSION = "InvalidCompression"
-    HEADERS = "HeadersNeedHTTP"
-    PATH = "InvalidPath"
-    MODE = "InvalidMode"
-    OWNER = "OwnerByIdAndName"
-    OVERWRITE = "OverwriteAndAppend"
-    PATH_TWICE = "PathTwice"
-    PATH_UNDER_LINK = "PathUnderLink"
-    PATH_OF_UNIT = "PathOfUnit"
-    LINK_TO_DIRECTORY = "HardLinkToDirectory"
-    FILESYSTEM_UNDECLARED = "FilesystemUndeclared"
-    FILESYSTEM_PATH = "FilesystemPathUnknown"
-    FILESYSTEM = "InvalidFilesystem"
-    LABEL = "InvalidLabel"
-    GUID = "InvalidGUID"
-    SECTORS = "PartitionInSectors"
-    PARTITION = "InvalidPartition"
-    RAID = "InvalidRaid"
-    DUPLICATE = "Duplicate"
-    UNIT_NAME = "InvalidUnitName"
-    UNIT_CONTENTS = "InvalidUnitContents"
-    USER_CREATE = "UserCreateConflict"
-
-    @property
-    def sentence(self) -> str:
-        return _SENTENCES[self]
-
-
-_SENTENCES = {
-    RejectionReason.NOT_JSON: "the user data is not a JSON object",
-    RejectionReason.TOO_LARGE: "the user data is larger than the platform accepts",
-    RejectionReason.WRONG_TYPE: "the value has another type than the specification names",
-    RejectionReason.KEY_REPEATED: "the object has a key twice",
-    RejectionReason.KEY_CASE: "a key differs from the specification in upper and lower case",
-    RejectionReason.VALUE_REQUIRED: "the value is required",
-    RejectionReason.VERSION_MISSING: "the specification version is missing or malformed",
-    RejectionReason.VERSION_UNSUPPORTED: "this specification version cannot be translated",
-    RejectionReason.NETWORKD: "specification 3 has no networkd units; write them as files",
-    RejectionReason.URL: "the URL is malformed or its scheme does not exist in specification 3",
-    RejectionReason.HASH: "the hash is not sha512- and 128 hexadecimal digits",
-    RejectionReason.COMPRESSION: "only gzip is supported",
-    RejectionReason.HEADERS: "HTTP headers need an http or https URL",
-    RejectionReason.PATH: "the path is not absolute",
-    RejectionReason.MODE: "the mode is not between 0 and 4095",
-    RejectionReason.OWNER: "the owner is named by id and by name; only one is allowed",
-    RejectionReason.OVERWRITE: "overwrite and append exclude each other",
-    RejectionReason.PATH_TWICE: "another entry has the same path",
-    RejectionReason.PATH_UNDER_LINK: "the path leads through a link of the same configuration",
-    RejectionReason.PATH_OF_UNIT: "a systemd unit of the same configuration has this path",
-    RejectionReason.LINK_TO_DIRECTORY: "a hard link cannot point to a directory",
-    RejectionReason.FILESYSTEM_UNDECLARED: "the file system is not declared",
-    RejectionReason.FILESYSTEM_PATH: (
-        "the mount path of the file system is not known; name it by its path"
-    ),
-    RejectionReason.FILESYSTEM: "the file system is not valid",
-    RejectionReason.LABEL: "the label is too long or holds a colon",
-    RejectionReason.GUID: "the GUID is malformed",
-    RejectionReason.SECTORS: (
-        "size and start in sectors cannot be translated without the sector size"
-    ),
-    RejectionReason.PARTITION: (
-        "the partitions overlap or their numbers, labels or existence conflict"
-    ),
-    RejectionReason.RAID: "the array is not valid",
-    RejectionReason.DUPLICATE: "another entry has the same key",
-    RejectionReason.UNIT_NAME: "the name of a unit or drop-in has an unknown suffix",
-    RejectionReason.UNIT_CONTENTS: "the unit cannot be parsed",
-    RejectionReason.USER_CREATE: "create and the same settings of the user exclude each other",
-}
+    NOT_JSON = "the user data is not a JSON object"
+    TOO_LARGE = "the user data is larger than the platform accepts"
+    WRONG_TYPE = "the value has another type than the specification names"
+    KEY_REPEATED = "the object has a key twice"
+    KEY_CASE = "a key differs from the specification in upper and lower case"
+    VALUE_REQUIRED = "the value is required"
+    VERSION_MISSING = "the specification version is missing or malformed"
+    VERSION_UNSUPPORTED = "this specification version cannot be translated"
+    NETWORKD = "specification 3 has no networkd units; write them as files"
+    URL = "the URL is malformed or its scheme does not exist in specification 3"
+    HASH = "the hash is not sha512- and 128 hexadecimal digits"
+    COMPRESSION = "only gzip is supported"
+    HEADERS = "HTTP headers need an http or https URL"
+    PATH = "the path is not absolute"
+    MODE = "the mode is not between 0 and 4095"
+    OWNER = "the owner is named by id and by name; only one is allowed"
+    OVERWRITE = "overwrite and append exclude each other"
+    PATH_TWICE = "another entry has the same path"
+    PATH_UNDER_LINK = "the path leads through a link of the same configuration"
+    PATH_OF_UNIT = "a systemd unit of the same configuration has this path"
+    LINK_TO_DIRECTORY = "a hard link cannot point to a directory"
+    FILESYSTEM_UNDECLARED = "the file system is not declared"
+    FILESYSTEM_PATH = "the mount path of the file system is not known; name it by its path"
+    FILESYSTEM = "the file system is not valid"
+    LABEL = "the label is too long or holds a colon"
+    GUID = "the GUID is malformed"
+    SECTORS = "size and start in sectors cannot be translated without the sector size"
+    PARTITION = "the partitions overlap or their numbers, labels or existence conflict"
+    RAID = "the array is not valid"
+    DUPLICATE = "another entry has the same key"
+    UNIT_NAME = "the name of a unit or drop-in has an unknown suffix"
+    UNIT_CONTENTS = "the unit cannot be parsed"
+    USER_CREATE = "create and the same settings of the user exclude each other"
 
 
 class Loss(StrEnum):
-    """What a translation does not keep; the stub still works."""
+    """What a translation loses. The stub still works."""
 
     UNKNOWN_KEYS = "unknown keys are dropped, as Ignition ignores them"
     REPLACED = "an earlier entry of the same key is dropped, as the later one wins"
-    MODE_UNSET = "the mode is not set; 0 is written, which is what specification 2 means by that"
+    MODE_UNSET = "the mode is not set; 0 is written, the default of specification 2"
     CREATE_NOT_FORCED = "an existing matching file system is now kept instead of refused"
     VERSION_UNKNOWN = "this version of specification 3 is newer than the ones known here"
 
@@ -111,12 +64,11 @@ class Finding(msgspec.Struct, frozen=True):
     path: Path = ()
 
     def __str__(self) -> str:
-        text = self.what.sentence if isinstance(self.what, RejectionReason) else self.what.value
-        return f"{shown(self.path)}: {text}" if self.path else text
+        return f"{shown(self.path)}: {self.what}" if self.path else str(self.what)
 
 
 class Unreadable(Exception):
-    """The stub cannot be read or translated; carries every finding that was made, bounded."""
+    """The stub cannot be read or translated. It has a limited number of findings."""
 
     def __init__(self, *findings: Finding) -> None:
         self.findings = findings
@@ -130,6 +82,6 @@ class Unreadable(Exception):
 
 
 def shown(path: Path) -> str:
-    """`storage.files[3].path`: only the keys of the specification are ever in a path."""
+    """`storage.files[3].path`. A path has only keys of the specification, so no secrets."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")

@@ -1,7 +1,7 @@
 """Reads the JSON of a stub with the types that the specification names. Pure.
 
-`Reader` hands out the keys of one object and remembers which were asked for; what was not is
-unknown to this version of the specification. Nothing is raised: findings are collected.
+`Reader` gives the keys of one object and remembers which were read. Keys that were not read are
+unknown to this version of the specification. Findings are collected, not raised.
 """
 
 import json
@@ -22,7 +22,7 @@ STUB_BYTES_MAX = 1_048_576  # the largest Secret that Kubernetes stores
 
 
 class Findings:
-    """What was found so far in one stub of specification 2.`minor`."""
+    """The findings so far in one stub of specification 2.`minor`."""
 
     def __init__(self, minor: int) -> None:
         self.minor = minor
@@ -39,7 +39,7 @@ class Findings:
 
 
 class Reader:
-    """One object of the source. A key that came with a later minor version is not known yet."""
+    """One object of the source. A key of a later minor version than the stub's is unknown."""
 
     def __init__(self, value: Any, path: Path, findings: Findings) -> None:
         self.path = path
@@ -59,11 +59,11 @@ class Reader:
         return self._value.get(key) is not None
 
     def text(self, key: str, *, since: int = 0) -> str | None:
-        """None where it is absent or empty, which mean the same in specification 2."""
+        """None if it is absent or empty, which mean the same in specification 2."""
         return self._typed(key, str, since) or None
 
     def present_text(self, key: str, *, since: int = 0) -> str | None:
-        """Where the empty text differs from none."""
+        """For keys where an empty text differs from an absent one."""
         value = self._typed(key, str, since)
         return value if isinstance(value, str) else None
 
@@ -78,7 +78,7 @@ class Reader:
         return value if isinstance(value, int) else None
 
     def true(self, key: str, *, since: int = 0) -> bool | None:
-        """True or None, where false and absent mean the same."""
+        """True or None, for keys where false and absent mean the same."""
         return self._typed(key, bool, since) or None
 
     def truth(self, key: str, *, since: int = 0) -> bool | None:
@@ -100,7 +100,7 @@ class Reader:
         return [value for value in values if isinstance(value, str)] or None
 
     def finish(self) -> None:
-        """What nothing asked for is lost; the key is not named, because it is input too."""
+        """Keys that were not read are lost. Their names are input too, so they are not shown."""
         unknown = self._value.keys() - self._asked
         folded = {key.casefold() for key in self._asked}
         if any(key.casefold() in folded for key in unknown):
@@ -132,7 +132,7 @@ class Reader:
 
 
 def parse(data: bytes) -> dict[str, Any]:
-    """The stub as JSON. Raises Unreadable, never with any of its text."""
+    """The stub as JSON. Raises Unreadable without any text of the stub."""
     if len(data) > STUB_BYTES_MAX:
         raise Unreadable(Finding(RejectionReason.TOO_LARGE))
     try:
@@ -156,7 +156,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def without_nothing(**fields: Any) -> dict[str, Any]:
-    """The fields that say something: neither None nor an empty object or list."""
+    """The fields that are not None, an empty object or an empty list."""
     return {
         key: value for key, value in fields.items() if value is not None and value not in ({}, [])
     }

@@ -1,4 +1,4 @@
-"""URLs of a stub: configurations to merge, certificate authorities, contents of files. Pure."""
+"""Translates URLs of a stub: configurations, certificate authorities, contents of files. Pure."""
 
 import base64
 import binascii
@@ -15,7 +15,7 @@ _DATA_URL = re.compile(r"data:(?P<type>[^,]*?)(?P<base64>;base64)?,(?P<data>.*)"
 
 
 def resource(reader: Reader, *, has_compression: bool = False) -> dict[str, Any]:
-    """Source, verification, headers; the source is written even when it is empty."""
+    """Source, verification and headers. The source is written even if it is empty."""
     source = reader.text("source") or ""
     headers = [_header(one) for one in reader.objects("httpHeaders", since=4)]
     if source and not url_is_valid(source):
@@ -31,7 +31,7 @@ def resource(reader: Reader, *, has_compression: bool = False) -> dict[str, Any]
 
 
 def references(section: Reader, key: str, *, since: int = 0) -> list[dict[str, Any]]:
-    """A list of resources; the same source twice would be refused, and means nothing more."""
+    """A list of resources. Specification 3 refuses a repeated source, so one entry stays."""
     found: dict[str, dict[str, Any]] = {}
     for reader in section.objects(key, since=since):
         one = resource(reader)
@@ -56,7 +56,7 @@ def url_is_valid(text: str) -> bool:
 
 
 def data_of(text: str) -> bytes | None:
-    """What a data URL holds; None when it is not one."""
+    """The content of a data URL; None if the text is not a data URL."""
     parts = _DATA_URL.fullmatch(text)
     if parts is None:
         return None

@@ -1,7 +1,7 @@
-"""The storage of a stub: files, directories, links and the file systems they are on. Pure.
+"""Translates the files, directories, links and file systems of a stub. Pure.
 
-Specification 2 names a file system and a path in it; specification 3 has only paths. A file system
-is found by its name where that is a path, and the root is known; other names say nothing.
+Specification 2 has a file system and a path in it; specification 3 has only paths. The mount path
+is known for the root, and for a file system with a path as its name.
 """
 
 import posixpath
@@ -40,7 +40,7 @@ def translate(section: Reader, *, unit_paths: frozenset[str]) -> dict[str, Any]:
 
 
 class _FileSystem:
-    """One entry of `filesystems`; it is mounted only if a file is on it."""
+    """One entry of `filesystems`. It is mounted only if it has a file."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
@@ -54,7 +54,7 @@ class _FileSystem:
         reader.finish()
 
     def prefix(self) -> str | None:
-        """Where its files are in the booted system; None when that is not known."""
+        """The path of its files in the booted system; None if it is not known."""
         if self._path is not None:
             below = self._path.removeprefix(SYSROOT)
             is_below = self._path == SYSROOT or self._path.startswith(f"{SYSROOT}/")
@@ -125,7 +125,7 @@ class _Nodes:
         self._readers[path] = reader
 
     def _append(self, before: dict[str, Any], node: dict[str, Any], reader: Reader) -> None:
-        """What is appended to a file of the same stub follows what it holds already."""
+        """Appends to a file of the same stub, after its content."""
         changes = {key for key in ("user", "group", "mode") if key in node}
         if any(before.get(key) != node[key] for key in changes):
             reader.reject(RejectionReason.PATH_TWICE, "path")
@@ -152,7 +152,7 @@ class _Nodes:
         return clean(f"{prefix or ''}/{path}")
 
     def check(self) -> None:
-        """No path leads through a link, and no hard link to a directory."""
+        """Rejects paths through links, and hard links to directories."""
         links, directories = self._found["links"], self._found["directories"]
         lengths = {len(path) for path in links}
         for path, reader in self._readers.items():
@@ -200,5 +200,5 @@ def _owner(reader: Reader, key: str) -> dict[str, Any]:
 
 
 def clean(path: str) -> str:
-    """As Go's path.Clean: posixpath keeps two leading slashes."""
+    """Like Go's path.Clean. posixpath alone keeps two leading slashes."""
     return posixpath.normpath(f"/{path.lstrip('/')}") if path.startswith("/") else path

@@ -1,7 +1,7 @@
-"""A stub of specification 2.0 to 2.4 becomes the lowest sufficient 3.x. Pure.
+"""Translates a stub of specification 2.0 to 2.4 to the lowest sufficient 3.x. Pure.
 
-Every entry of the source is in the result, or a finding names it. Where the source means
-something by leaving a value out, the result says it.
+Every entry of the source is in the result, or a finding names it. Defaults that differ between the
+specifications are written out.
 """
 
 import re
@@ -43,7 +43,7 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def translate(config: dict[str, Any]) -> Translation:
-    """Raises Unreadable with every rejection that was found."""
+    """Raises Unreadable with all rejections."""
     version = SpecVersion.of(config)
     if version.major != 2 or version.minor not in MINORS or not version.is_final:
         raise Unreadable(Finding(RejectionReason.VERSION_UNSUPPORTED, ("ignition", "version")))
@@ -65,7 +65,7 @@ def translate(config: dict[str, Any]) -> Translation:
 
 
 def _lowest_version(result: dict[str, Any]) -> str:
-    """3.0.0 knows everything of specification 2 but a proxy and HTTP headers."""
+    """3.0.0 has everything of specification 2 except a proxy and HTTP headers."""
     needs_later = "proxy" in result.get("ignition", {}) or _has_key(result, "httpHeaders")
     return "3.1.0" if needs_later else "3.0.0"
 
@@ -182,7 +182,7 @@ def _group(reader: Reader) -> dict[str, Any]:
 
 
 def _units(section: Reader) -> list[dict[str, Any]]:
-    """A unit that is there twice is written twice, so that the later one wins."""
+    """Specification 2 writes a repeated unit twice, so the later one wins."""
     units: dict[str, dict[str, Any]] = {}
     for reader in section.objects("units"):
         unit = _unit(reader)
@@ -221,7 +221,7 @@ def _unit(reader: Reader) -> dict[str, Any]:
 
 
 def _enabled(reader: Reader) -> bool | None:
-    """The deprecated `enable` can only switch on; an explicit `enabled: false` wins."""
+    """The deprecated `enable` can only enable; an explicit `enabled: false` wins."""
     enable, enabled = reader.true("enable"), reader.truth("enabled", since=1)
     return enable if enabled is None else enabled
 
@@ -237,7 +237,7 @@ def _dropin(reader: Reader) -> dict[str, Any]:
 
 
 def unit_is_readable(text: str) -> bool:
-    """Sections in brackets hold `Name=value`; a line that ends with a backslash continues."""
+    """A unit has sections in brackets with `Name=value`; a backslash continues a line."""
     in_section = continues = False
     for line in text.splitlines():
         if len(line) > UNIT_LINE_CHARACTERS_MAX:

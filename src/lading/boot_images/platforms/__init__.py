@@ -20,7 +20,7 @@ BY_MACHINE: Mapping[str, CloudPlatform] = {
     "AWSMachine": aws,
     "AzureMachine": azure,
 }
-"""Of Cluster API: a machine of a platform holds the image where its template does."""
+"""Machines of Cluster API hold the image at the same path as their template."""
 BY_TEMPLATE: Mapping[str, CloudPlatform] = {
     "GCPMachineTemplate": gcp,
     "AWSMachineTemplate": aws,

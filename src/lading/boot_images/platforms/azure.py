@@ -1,7 +1,7 @@
 """Azure: a marketplace image, or one that the installer uploaded. Pure.
 
-Neither the generation of the virtual machine nor the purchase plan ever changes: the first would
-not boot and the second would bill another product.
+The generation of the virtual machine never changes, because another one would not boot. The
+purchase plan never changes, because another one would bill another product.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from lading.boot_images.platforms.types import (
     Api,
     BootImage,
     CurrentImage,
-    Question,
+    TargetRequest,
     no_image,
     not_ours,
     object_at,
     text_at,
 )
-from lading.boot_images.verdicts import Skipped, Why
+from lading.boot_images.verdicts import NotUpdated, Why
 
 name = "Azure"
 user_data_bytes_max: int | None = 65_535  # custom data, before base64
@@ -31,7 +31,7 @@ MARKETPLACE = ("publisher", "offer", "sku", "version")
 
 
 class _Image(msgspec.Struct, frozen=True, kw_only=True):
-    """The image in the terms of both APIs: by resource, or by the four marketplace fields."""
+    """The image of either API: a resource, or the four Marketplace fields."""
 
     resource: str
     marketplace: tuple[str, str, str, str]
@@ -41,33 +41,37 @@ class _Image(msgspec.Struct, frozen=True, kw_only=True):
         return self.resource or ":".join(self.marketplace)
 
 
-def present(api: Api, spec: Mapping[str, Any]) -> CurrentImage:
+def present(api: Api, spec: Mapping[str, Any]) -> CurrentImage | NotUpdated:
     image = object_at(spec, "image")
     found = _read(api, image)
     if not found.resource and not any(found.marketplace):
-        raise Skipped(Why.IMAGE_UNREADABLE, "the machine spec names no image that can be read")
+        return NotUpdated(Why.IMAGE_UNREADABLE, "the machine spec names no image that can be read")
     return CurrentImage(path=("image",), image=BootImage(reference=found.reference, value=image))
 
 
-def target(question: Question) -> BootImage:
-    security = object_at(object_at(question.spec, "securityProfile"), "settings")
-    if security.get("securityType") or object_at(question.spec, "securityProfile").get(
-        "securityType"
-    ):
-        raise Skipped(Why.SECURITY_TYPE, "confidential and trusted launch machines are not updated")
-    image = _read(question.api, object_at(question.spec, "image"))
-    variant = _variant(question, image)
-    generation = _generation(question, image, variant)
-    _keeps_architecture(question, image)
+def target(request: TargetRequest) -> BootImage | NotUpdated:
+    security = object_at(request.spec, "securityProfile")
+    if security.get("securityType") or object_at(security, "settings").get("securityType"):
+        return NotUpdated(
+            Why.SECURITY_TYPE, "confidential and trusted launch machines are not updated"
+        )
+    image = _read(request.api, object_at(request.spec, "image"))
+    variant = _variant(request, image)
+    if isinstance(variant, NotUpdated):
+        return variant
+    if not _has_architecture(request, image):
+        message = f"SKU {image.marketplace[2]} is not for {request.architecture}"
+        return NotUpdated(Why.ARCHITECTURE_DIFFERS, message)
+    generation = _generation(request, image, variant)
     new = tuple(
-        question.text("rhel-coreos-extensions", "marketplace", "azure", variant, generation, key)
+        request.text("rhel-coreos-extensions", "marketplace", "azure", variant, generation, key)
         for key in MARKETPLACE
     )
     if not all(new):
-        raise no_image(question, f"{name} {variant} {generation}")
-    value = _value(question, new, is_free=variant == FREE)
-    if _is_same(value, question.present.image.value):
-        return question.present.image
+        return no_image(request, f"{name} {variant} {generation}")
+    value = _value(request, new, is_free=variant == FREE)
+    if _is_same(value, request.present.image.value):
+        return request.present.image
     return BootImage(reference=":".join(new), value=value)
 
 
@@ -78,27 +82,27 @@ def _read(api: Api, image: Mapping[str, Any]) -> _Image:
     return _Image(resource=resource, marketplace=(publisher, offer, sku, version))
 
 
-def _variant(question: Question, image: _Image) -> str:
+def _variant(request: TargetRequest, image: _Image) -> str | NotUpdated:
     publisher, offer, _, _ = image.marketplace
     if image.resource:
-        if question.is_vouched_for or _is_installed(question, image.resource):
+        if request.is_vouched_for or _is_installed(request, image.resource):
             return FREE
-        raise not_ours(question, "an image that the installer uploaded for this cluster")
+        return not_ours(request, "an image that the installer uploaded for this cluster")
     if publisher == FREE_PUBLISHER:
         return FREE
     if publisher in EMEA and offer in PLANS:
         return PLANS[offer] + EMEA[publisher]
     if offer:
-        raise Skipped(
+        return NotUpdated(
             Why.PURCHASE_PLAN,
             f"{image.reference} belongs to another Marketplace product; it is not changed",
         )
-    raise not_ours(question, "a Marketplace image of Red Hat")
+    return not_ours(request, "a Marketplace image of Red Hat")
 
 
-def _is_installed(question: Question, resource: str) -> bool:
-    """The names that installers gave to what they uploaded; the subscription may come first."""
-    infra = question.infrastructure_name
+def _is_installed(request: TargetRequest, resource: str) -> bool:
+    """Installers upload images under these names; the subscription may come first."""
+    infra = request.infrastructure_name
     if not infra:
         return False
     parts = resource.strip("/").split("/")
@@ -108,38 +112,34 @@ def _is_installed(question: Question, resource: str) -> bool:
     return parts[-2:] == ["images", infra]
 
 
-def _generation(question: Question, image: _Image, variant: str) -> str:
+def _generation(request: TargetRequest, image: _Image, variant: str) -> str:
     sku = image.marketplace[2]
     if image.resource:
         is_second = "gen2" in image.resource
     elif variant == FREE:
-        is_second = "v2" in sku or question.architecture == "aarch64"
+        is_second = "v2" in sku or request.architecture == "aarch64"
     else:
         is_second = "gen1" not in sku
     return "hyperVGen2" if is_second else "hyperVGen1"
 
 
-def _keeps_architecture(question: Question, image: _Image) -> None:
+def _has_architecture(request: TargetRequest, image: _Image) -> bool:
     """Only the free images have one for ARM, and its SKU says so."""
     is_free = image.marketplace[0] == FREE_PUBLISHER
     is_arm = "arm" in image.marketplace[2]
-    if is_free and is_arm != (question.architecture == "aarch64"):
-        raise Skipped(
-            Why.ARCHITECTURE_DIFFERS,
-            f"SKU {image.marketplace[2]} is not for {question.architecture}",
-        )
+    return not is_free or is_arm == (request.architecture == "aarch64")
 
 
-def _value(question: Question, new: tuple[str, ...], *, is_free: bool) -> dict[str, Any]:
+def _value(request: TargetRequest, new: tuple[str, ...], *, is_free: bool) -> dict[str, Any]:
     names = dict(zip(MARKETPLACE, new, strict=True))
-    if question.api is Api.CLUSTER:
+    if request.api is Api.CLUSTER:
         return {"marketplace": {**names, "thirdPartyImage": not is_free}}
     kind = "MarketplaceNoPlan" if is_free else "MarketplaceWithPlan"
     return {**names, "resourceID": "", "type": kind}
 
 
 def _is_same(new: dict[str, Any], old: Any) -> bool:
-    """Where a field is absent, its empty value means the same."""
+    """An absent field means the same as an empty one."""
     return isinstance(old, dict) and _without_empty(new) == _without_empty(old)
 
 

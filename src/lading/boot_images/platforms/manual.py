@@ -1,4 +1,4 @@
-"""Platforms where a person uploads the image first; the target is named. Pure."""
+"""Platforms where a person uploads the image; the verdict names it. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,15 +10,15 @@ from lading.boot_images.platforms.types import (
     BootImage,
     CurrentImage,
     Path,
-    Question,
+    TargetRequest,
     no_image,
     object_at,
 )
-from lading.boot_images.verdicts import Manual, Skipped, Why
+from lading.boot_images.verdicts import NotUpdated, Why
 
 
 class ManualPlatform(msgspec.Struct, frozen=True, kw_only=True):
-    """`fields` are where a machine spec may name its image; `artifact` is what is to upload."""
+    """`fields` are the paths of a spec that may hold the image; `artifact` is what to upload."""
 
     name: str
     fields: tuple[Path, ...]
@@ -26,31 +26,32 @@ class ManualPlatform(msgspec.Struct, frozen=True, kw_only=True):
     format: str = ""
     user_data_bytes_max: int | None = None
 
-    def present(self, api: Api, spec: Mapping[str, Any]) -> CurrentImage:
+    def present(self, api: Api, spec: Mapping[str, Any]) -> CurrentImage | NotUpdated:
         for path in self.fields:
             value: Any = spec
             for step in path:
                 value = object_at({"": value}, "").get(str(step))
             if value:
                 return CurrentImage(path=path, image=BootImage(reference=_line(value), value=value))
-        raise Skipped(Why.IMAGE_UNREADABLE, "the machine spec names no image that can be read")
+        return NotUpdated(Why.IMAGE_UNREADABLE, "the machine spec names no image that can be read")
 
-    def target(self, question: Question) -> BootImage:
-        location, release = self._upload(question)
+    def target(self, request: TargetRequest) -> NotUpdated:
+        location, release = self._upload(request)
         if not location:
-            raise no_image(question, self.name)
-        raise Manual(
+            return no_image(request, self.name)
+        return NotUpdated(
+            Why.PLATFORM_MANUAL,
             f"{self.name} images are uploaded by hand: upload {location} (release {release}), "
-            "then name it in the machine set"
+            "then name it in the machine set",
         )
 
-    def _upload(self, question: Question) -> tuple[str, str]:
+    def _upload(self, request: TargetRequest) -> tuple[str, str]:
         if self.name == "PowerVS":
-            regions = ("images", "powervs", "regions", question.region)
-            return question.text(*regions, "url"), question.text(*regions, "release")
+            regions = ("images", "powervs", "regions", request.region)
+            return request.text(*regions, "url"), request.text(*regions, "release")
         artifact = ("artifacts", self.artifact)
-        location = question.text(*artifact, "formats", self.format, "disk", "location")
-        return location, question.text(*artifact, "release")
+        location = request.text(*artifact, "formats", self.format, "disk", "location")
+        return location, request.text(*artifact, "release")
 
 
 def _line(value: Any) -> str:

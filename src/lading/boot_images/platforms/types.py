@@ -1,4 +1,4 @@
-"""What every platform knows about boot images, and what it is asked with. Frozen data only."""
+"""The facts that a platform gets and the image that it answers with. Frozen data only."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from lading.boot_images.stream import Stream
-from lading.boot_images.verdicts import Skipped, Why
+from lading.boot_images.verdicts import NotUpdated, Why
 from lading.ports.ec2 import Ami
 
 Path = tuple[str | int, ...]
@@ -21,12 +21,12 @@ class Api(StrEnum):
 
 
 class BootImage(msgspec.Struct, frozen=True, kw_only=True):
-    """`value` is the exact JSON value of the image field; `reference` shows it in one line."""
+    """`value` is the exact JSON value of the image field; `reference` is one line for people."""
 
     reference: str
     value: Any
     is_of_marketplace: bool = False
-    """Whether it belongs to a product that is paid for: only that product may follow it."""
+    """It belongs to a paid product. Only an image of the same product may replace it."""
 
 
 class AmiFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,14 +40,19 @@ class AmiFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CurrentImage(msgspec.Struct, frozen=True, kw_only=True):
-    """The image field of one machine spec: where it is, and what it holds."""
+    """The image field of a machine spec: its path and its value."""
 
     path: Path
     image: BootImage
 
+    @property
+    def field(self) -> str:
+        """The name of the image field. The history keeps values under this name."""
+        return str(self.path[-1])
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """Which image should the machines of this spec boot?"""
+
+class TargetRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts that decide which image the machines of a spec should boot."""
 
     api: Api
     spec: Mapping[str, Any]
@@ -60,11 +65,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     region: str = ""
     """Of the cluster; a machine spec may name its own."""
     is_in_history: bool = False
-    """Whether our history proves the present image to be one of the cluster's own."""
+    """The history proves that the current image is the cluster's own."""
     ami: AmiFacts = AmiFacts()
-    """Of the present image, on AWS."""
+    """Of the current image, on AWS."""
     trusted: tuple[str, ...] = ()
-    """References that the administrator lists as replaceable; `*` at the end of one matches all."""
+    """Images that the administrator allows to be replaced; a `*` at the end matches any text."""
 
     def at(self, *path: str) -> Any:
         """A value of the stream for this architecture."""
@@ -75,7 +80,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_vouched_for(self) -> bool:
-        """Whether history or the administrator prove the present image to be ours."""
+        """The history or the administrator vouches for the current image."""
         reference = self.present.image.reference
         return self.is_in_history or any(
             reference == one or (one.endswith("*") and reference.startswith(one[:-1]))
@@ -84,29 +89,40 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CloudPlatform(Protocol):
-    """Raises Skipped with the reason where there is no answer."""
-
     @property
     def name(self) -> str: ...
 
     @property
     def user_data_bytes_max(self) -> int | None: ...
 
-    def present(self, api: Api, spec: Mapping[str, Any]) -> CurrentImage: ...
+    def present(self, api: Api, spec: Mapping[str, Any]) -> CurrentImage | NotUpdated: ...
 
-    def target(self, question: Question) -> BootImage: ...
-
-
-def no_image(question: Question, platform: str) -> Skipped:
-    return Skipped(Why.NO_IMAGE, f"the stream has no {platform} image for {question.architecture}")
+    def target(self, request: TargetRequest) -> BootImage | NotUpdated: ...
 
 
-def not_ours(question: Question, expected: str) -> Skipped:
-    return Skipped(
+def no_image(request: TargetRequest, platform: str) -> NotUpdated:
+    message = f"the stream has no {platform} image for {request.architecture}"
+    return NotUpdated(Why.NO_IMAGE, message)
+
+
+def not_ours(request: TargetRequest, expected: str) -> NotUpdated:
+    return NotUpdated(
         Why.NOT_OURS,
-        f"{question.present.image.reference} is not proven to be an image of this cluster: "
+        f"{request.present.image.reference} is not proven to be an image of this cluster: "
         f"expected {expected}. To allow its replacement, list it with --trusted-boot-image.",
     )
+
+
+def value_at(root: Any, path: Path) -> Any:
+    """The value at this path; None if a step does not exist."""
+    for step in path:
+        if isinstance(root, dict):
+            root = root.get(step)
+        elif isinstance(root, list) and isinstance(step, int) and step < len(root):
+            root = root[step]
+        else:
+            return None
+    return root
 
 
 def object_at(value: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -1,16 +1,17 @@
-"""`lading bootimage approve`: a person confirms the release, where no node can be the first."""
+"""`lading bootimage approve`: confirms the release if no node can prove it."""
 
 import click
 
 from lading.api.core import CONFIG_MAPS
 from lading.api.openshift_config import CLUSTER_VERSIONS
-from lading.boot_images import observe, preview, proof, stream
+from lading.boot_images import commands, observe, stream
+from lading.boot_images import release as release_proof
 from lading.boot_images.types import PROOF_ANNOTATION, BootImageSettings
 from lading.cli import connection, running
 from lading.cli.bootimage import machine_set
 from lading.cli.bootimage.settings import settings_options
 from lading.cli.connection import Target
-from lading.cli.exit_codes import RefusedByGuard
+from lading.cli.error_messages import RefusedByGuard
 
 
 @click.command(name="approve")
@@ -29,11 +30,10 @@ async def _approve(target: Target, settings: BootImageSettings, release: str) ->
             raise RefusedByGuard(
                 "this cluster has a ClusterVersion, which decides when an update is complete"
             )
-        found = await preview.golden(client, settings)
+        found = await commands.golden(client, settings)
         if found is None:
             raise click.ClickException(
-                f"ConfigMap {settings.golden_namespace}/{stream.NAME} does not exist; create it,"
-                " or set --boot-images-namespace"
+                f"ConfigMap {settings.golden_namespace}/{stream.NAME} does not exist; create it"
             )
         golden = stream.golden(found.data)
         if golden.release_version != release:
@@ -41,7 +41,7 @@ async def _approve(target: Target, settings: BootImageSettings, release: str) ->
                 f"ConfigMap {settings.golden_namespace}/{stream.NAME} is for release"
                 f" {golden.release_version}, not {release}"
             )
-        stamp = proof.stamped(golden, by="lading bootimage approve")
+        stamp = release_proof.stamped(golden, by="lading bootimage approve")
         patch = {
             "metadata": {
                 "resourceVersion": found.metadata.resource_version,

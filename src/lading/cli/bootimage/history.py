@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-from lading.boot_images import preview
+from lading.boot_images import commands
 from lading.cli import connection, output, running
 from lading.cli.bootimage import machine_set
 from lading.cli.connection import Target
@@ -21,7 +21,9 @@ def command(target: Target, name: str, form: Format) -> None:
 
 async def _history(target: Target, name: str, form: Format) -> None:
     async with target.open() as client:
-        found = machine_set.meant(name, await preview.histories(client), namespace=target.namespace)
+        found = machine_set.meant(
+            name, await commands.histories(client), namespace=target.namespace
+        )
     details = found.spec.details
     if form is not Format.TABLE:
         click.echo(output.document(msgspec.to_builtins(details), form), nl=False)

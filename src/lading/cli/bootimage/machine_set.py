@@ -1,4 +1,4 @@
-"""Which machine set a person means, with its history."""
+"""Finds the machine set that the command line names, with its history."""
 
 from collections.abc import Iterable
 
@@ -6,9 +6,9 @@ import click
 
 from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
-from lading.boot_images import preview
+from lading.boot_images import commands
+from lading.boot_images.commands import ServedMachineApi
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.preview import ServedMachineApi
 from lading.kernel.objects import Key
 from lading.ports import kube
 from lading.ports.kube import Kube
@@ -55,7 +55,7 @@ async def read(
     """The machine set itself, in the version that is served."""
     spec = history.spec
     key = Key(spec.machine_set_namespace, spec.machine_set_name)
-    for one in await preview.served(client):
+    for one in await commands.served(client):
         if one.api == Api(spec.machine_set_api_group):
             return one, await client.get(one.resource, key.name, namespace=key.namespace)
     raise kube.NotFound(f"the cluster does not serve machinesets.{spec.machine_set_api_group}")

@@ -1,72 +1,63 @@
-"""`lading bootimage plan`: what the controller would do, decided by the controller's own rules."""
+"""`lading bootimage plan`: shows what the controller would do, by its own rules."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 
-from lading.boot_images import plan, preview, rules
-from lading.boot_images.decide import MachineSetDecision, Pass
-from lading.boot_images.types import BootImageSettings
+from lading.boot_images import commands, plan, rules
+from lading.boot_images.decide import MachineSetDecision, ReconcileInput
+from lading.boot_images.types import BootImageSettings, CloudAccess
 from lading.boot_images.verdicts import MachineSetState
 from lading.cli import connection, output, running
-from lading.cli.bootimage.settings import aws_credentials_option, settings_options
+from lading.cli.bootimage.settings import ec2_options, settings_options
 from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.kernel import texts
 from lading.kernel.values import replace
-from lading.wiring import clouds
 from lading.wiring.clock import system_clock
 
 
 @click.command(name="plan")
 @output.form_option(default=Format.TABLE)
 @settings_options
-@aws_credentials_option
+@ec2_options
 @connection.target_options
-def command(
-    target: Target, settings: BootImageSettings, form: Format, aws_credentials_file: Path | None
-) -> None:
+def command(target: Target, settings: BootImageSettings, form: Format, clouds: CloudAccess) -> None:
     """Show what the controller would do, and change nothing.
 
     Of a machine set that is not enrolled, it also shows what would happen if it were.
 
     It reads the Secrets with the Ignition stubs of machine sets. You need the right to get them.
     """
-    running.run(_plan(target, settings, form, aws_credentials_file))
+    running.run(_plan(target, settings, form, clouds))
 
 
 async def _plan(
     target: Target,
     settings: BootImageSettings,
     form: Format,
-    aws_credentials_file: Path | None = None,
+    clouds: CloudAccess | None = None,
 ) -> None:
     clock = system_clock()
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
-    async with (
-        target.open() as client,
-        clouds.open_clouds(clock, aws_credentials_file=aws_credentials_file) as access,
-    ):
-        for one in await preview.served(client):
-            observed = await preview.observed(
-                client, one, settings, clock, with_secrets=True, clouds=access
-            )
-            one_pass = Pass.of(observed, settings, clock.now())
-            if one_pass.release.proof is not None:
-                notes.append(one_pass.release.proof.message)
-            rows += planned(one_pass)
+    async with target.open() as client:
+        for one in await commands.served(client):
+            observed = await commands.observed(client, one, settings, clock, clouds)
+            given = ReconcileInput.of(observed, settings, clock.now())
+            if given.release.proof is not None:
+                notes.append(given.release.proof.message)
+            rows += planned(given)
     click.echo(rendered(rows, form), nl=False)
     for note in dict.fromkeys(notes):
         output.sentence(f"Release: {note}", err=True)
 
 
-def planned(one_pass: Pass) -> Iterator[dict[str, Any]]:
+def planned(given: ReconcileInput) -> Iterator[dict[str, Any]]:
     """A row for each machine set; one that is not enrolled has another row in it."""
-    enrolled = plan.decide_all(replace(one_pass, enrolment=rules.EVERY_MACHINE_SET))
-    for decision, other in zip(plan.decide_all(one_pass), enrolled, strict=True):
+    enrolled = plan.decide_all(replace(given, enrolment=rules.EVERY_MACHINE_SET))
+    for decision, other in zip(plan.decide_all(given), enrolled, strict=True):
         if decision.verdict.state is MachineSetState.NOT_ENROLLED:
             yield {**row(decision), "ifEnrolled": row(other)}
         else:

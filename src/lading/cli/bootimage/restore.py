@@ -1,4 +1,4 @@
-"""`lading bootimage restore`: an earlier boot image and stub, and no updates until resumed."""
+"""`lading bootimage restore`: restores an earlier boot image and stub, and pauses updates."""
 
 import click
 
@@ -6,13 +6,12 @@ from lading.api.machineconfiguration.boot_image_history import (
     BootImageHistoryDetail,
     MachineSetBootImageHistory,
 )
-from lading.boot_images import apply, preview, restore
+from lading.boot_images import apply, commands
 from lading.boot_images.types import CloneTemplate, PatchMachineSet
-from lading.boot_images.verdicts import Skipped
 from lading.cli import connection, running
 from lading.cli.bootimage import machine_set
 from lading.cli.connection import Target
-from lading.cli.exit_codes import RefusedByGuard
+from lading.cli.error_messages import RefusedByGuard
 
 
 @click.command(name="restore")
@@ -38,13 +37,13 @@ def command(target: Target, name: str, index: int, yes: bool) -> None:
 async def _restore(target: Target, name: str, index: int, yes: bool) -> None:
     async with target.open() as client:
         history = machine_set.meant(
-            name, await preview.histories(client), namespace=target.namespace
+            name, await commands.histories(client), namespace=target.namespace
         )
         detail = _detail(history, index)
         served, one = await machine_set.read(client, history)
         try:
-            actions = await restore.actions(client, served, one, detail)
-        except (restore.NotRestorable, Skipped) as error:
+            actions = await commands.restore_actions(client, served, one, detail)
+        except commands.NotRestorable as error:
             raise RefusedByGuard(str(error)) from error
         for action in actions:
             click.echo(f"{_verb(action)}: {action.because}")

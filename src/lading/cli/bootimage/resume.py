@@ -3,7 +3,7 @@
 import click
 
 from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_IMAGE_HISTORIES
-from lading.boot_images import machine_specs, preview
+from lading.boot_images import commands, machine_specs
 from lading.boot_images.types import PAUSE_ANNOTATION
 from lading.cli import connection, running
 from lading.cli.bootimage import machine_set
@@ -25,7 +25,7 @@ def command(target: Target, name: str) -> None:
 async def _resume(target: Target, name: str) -> None:
     async with target.open() as client:
         history = machine_set.meant(
-            name, await preview.histories(client), namespace=target.namespace
+            name, await commands.histories(client), namespace=target.namespace
         )
         last = history.spec.details[-1].index if history.spec.details else -1
         await client.patch(

@@ -1,4 +1,4 @@
-"""The options by which an administrator says where machine sets and boot images are."""
+"""The options that say which machine sets and boot images Lading may change."""
 
 import functools
 from collections.abc import Callable
@@ -9,8 +9,7 @@ import click
 import msgspec
 
 from lading.boot_images.types import BootImageSettings
-from lading.cli import options
-from lading.kernel import durations
+from lading.wiring import clouds
 
 _DEFAULTS = BootImageSettings()
 _OPTIONS = (
@@ -40,14 +39,6 @@ _OPTIONS = (
         "name, no machine set of Cluster API is changed.",
     ),
     click.option(
-        "--boot-images-namespace",
-        "golden_namespace",
-        metavar="NAMESPACE",
-        default=_DEFAULTS.golden_namespace,
-        show_default=True,
-        help="The namespace of ConfigMap coreos-bootimages.",
-    ),
-    click.option(
         "--trusted-boot-image",
         "trusted_boot_images",
         metavar="IMAGE",
@@ -55,26 +46,25 @@ _OPTIONS = (
         help="A boot image that may be replaced without proof that it is the cluster's own; "
         "it may end with *; may be repeated.",
     ),
-    click.option(
-        "--keep-unused-templates",
-        "unused_templates_retention",
-        callback=options.meaning(options.period),
-        default=durations.format_duration(_DEFAULTS.unused_templates_retention),
-        show_default=True,
-        metavar="DURATION",
-        help="How long to keep clones of Cluster API templates that nothing needs.",
-    ),
 )
 
-aws_credentials_option = click.option(
-    "--aws-credentials-file",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A credentials file of AWS, profile `default`, to ask EC2 for the owner of an AMI.",
+_EC2_OPTIONS = (
+    click.option(
+        "--ask-aws",
+        is_flag=True,
+        help="Ask EC2 for the owner of an AMI. AWS credentials come from the environment, a web "
+        "identity or the metadata service.",
+    ),
+    click.option(
+        "--aws-credentials-file",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Ask EC2 with the credentials in this file, profile `default`.",
+    ),
 )
 
 
 def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options and hands them over as `settings`."""
+    """Adds the options, and passes `settings`."""
     names = {one.name for one in msgspec.structs.fields(BootImageSettings)}
 
     @functools.wraps(command)
@@ -85,3 +75,18 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         with_settings = option(with_settings)
     return with_settings
+
+
+def ec2_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options and hands them over as `clouds`."""
+
+    @functools.wraps(command)
+    def with_clouds(
+        *args: Any, ask_aws: bool, aws_credentials_file: Path | None, **given: Any
+    ) -> Any:
+        access = clouds.cloud_access(ask_aws=ask_aws, aws_credentials_file=aws_credentials_file)
+        return command(*args, clouds=access, **given)
+
+    for option in reversed(_EC2_OPTIONS):
+        with_clouds = option(with_clouds)
+    return with_clouds

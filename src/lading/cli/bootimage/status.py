@@ -2,7 +2,7 @@
 
 import click
 
-from lading.boot_images import preview, status_row
+from lading.boot_images import commands, status
 from lading.boot_images.types import BootImageSettings
 from lading.boot_images.verdicts import MachineSetState, Why
 from lading.cli import connection, output, running
@@ -22,12 +22,12 @@ def command(target: Target, settings: BootImageSettings, form: Format) -> None:
 
 async def _status(target: Target, settings: BootImageSettings, form: Format) -> None:
     async with target.open() as client:
-        rows = [status_row.row(one) for one in await preview.histories(client)]
+        rows = [status.row(one) for one in await commands.histories(client)]
         rows += [
             control_plane_row(name, image)
-            for name, image in await preview.control_planes(client, settings)
+            for name, image in await commands.control_planes(client, settings)
         ]
-        machines = await preview.machine_images(client, settings)
+        machines = await commands.machine_images(client, settings)
     click.echo(rendered(rows, machines, form), nl=False)
 
 

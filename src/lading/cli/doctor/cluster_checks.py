@@ -1,6 +1,6 @@
-"""The checks of a cluster, with the rights of the user: API server, clock, kinds, processes.
+"""The checks of a cluster with the rights of the user: API server, clock, kinds, registries.
 
-Each check stands alone: one that cannot be made says why, and the others are made.
+A check that cannot be made says why, and the others are still made.
 """
 
 import asyncio
@@ -14,24 +14,31 @@ import msgspec
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import ConfigurationError, NothingConfigured
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
-from lading.cli import sentences
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.cli import error_messages
 from lading.cli.connection import Target
-from lading.cli.doctor import findings, node_reports, process_checks, registry_checks
+from lading.cli.doctor import findings, node_checks, process_checks
 from lading.cli.doctor.findings import CheckFinding
 from lading.installation import check as kinds
 from lading.installation import plan
-from lading.kernel.errors import UNREADABLE
-from lading.ports import kube
+from lading.kernel import references
+from lading.kernel.errors import UNREADABLE, Malformed
+from lading.kernel.references import Reference
+from lading.ports import kube, registry
 from lading.ports.http import Request
 from lading.ports.kube import Selection
+from lading.ports.registry import Registry
 from lading.wiring import clusters
 from lading.wiring.clock import system_clock
 from lading.wiring.features import DEFINITIONS
+from lading.wiring.registries import open_registries
 
 CHECK_SECONDS_MAX = 20.0
+REGISTRIES_MAX = 10
+ANSWER_SECONDS_MAX = 10.0
 CLOCK_WARNING_SECONDS = 5.0
 CLOCK_FAILED_SECONDS = 60.0
-"""A token of an account may be refused from here on, and a certificate that is new is not valid."""
+"""From here on, the API server may refuse tokens, and new certificates are not valid yet."""
 
 
 class ClusterCheck(Protocol):
@@ -53,7 +60,7 @@ async def examine(target: Target) -> list[CheckFinding]:
 
 
 def _unconfigured(error: ConfigurationError, *, asked_for_one: bool) -> CheckFinding:
-    """Without a cluster there is nothing wrong, unless the user named one."""
+    """No cluster is not a fault, unless the user named one."""
     reason = f"{str(error).partition(';')[0]}."
     if isinstance(error, NothingConfigured) and not asked_for_one:
         return findings.skipped("Cluster", reason, "set KUBECONFIG, or run `lading up`")
@@ -77,10 +84,10 @@ async def _made(name: str, client: KubeClient, check: ClusterCheck) -> list[Chec
         return [findings.failed(name, str(error), _step(error))]
 
 
-def _step(error: Exception) -> str:
-    """What the sentence of an error says after its reason."""
-    whole = sentences.sentence(error) or ""
-    return whole.removeprefix(str(error)).removeprefix("; ") or "read the log of the API server"
+def _step(error: Exception, default: str = "read the log of the API server") -> str:
+    """The part of the error message after the reason."""
+    whole = error_messages.message(error) or ""
+    return whole.removeprefix(str(error)).removeprefix("; ") or default
 
 
 async def api_server(client: KubeClient) -> AsyncIterator[CheckFinding]:
@@ -101,7 +108,7 @@ async def _version(client: KubeClient) -> str:
 
 
 def clock(date: str, now: datetime) -> CheckFinding:
-    """The API server's own time is in the header of its answers, in whole seconds."""
+    """The API server sends its time in a header, in whole seconds."""
     try:
         theirs = email.utils.parsedate_to_datetime(date).astimezone(UTC)
     except ValueError:
@@ -141,11 +148,62 @@ async def definitions(client: KubeClient) -> AsyncIterator[CheckFinding]:
             yield findings.failed("Kinds", f"{sentence}.", step)
 
 
+async def registries(client: KubeClient) -> AsyncIterator[CheckFinding]:
+    images = await _one_image_by_registry(client)
+    if not images:
+        yield findings.skipped("Registries", "No PinnedImageSet names an image.")
+        return
+    async with open_registries(system_clock()) as opened:
+        for image in list(images.values())[:REGISTRIES_MAX]:
+            yield await reached(opened.client, image)
+    if len(images) > REGISTRIES_MAX:
+        yield findings.skipped(
+            "Registries", f"{len(images) - REGISTRIES_MAX} more registries were not asked."
+        )
+
+
+async def _one_image_by_registry(client: KubeClient) -> dict[str, Reference]:
+    found: dict[str, Reference] = {}
+    try:
+        async for one in client.each(PINNED_IMAGE_SETS):
+            for image in one.spec.pinned_images:
+                try:
+                    reference = references.parse(image.name)
+                except Malformed:
+                    continue
+                found.setdefault(reference.registry or "", reference)
+    except kube.NotFound:
+        return {}
+    return found
+
+
+async def reached(client: Registry, image: Reference) -> CheckFinding:
+    """Nodes may use other mirrors and credentials."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS_MAX):
+            held = await client.head(image)
+    except registry.RegistryError as error:
+        step = _step(error, "check the network and the name")
+        reason = str(error).removeprefix(f"{image}: ")
+        found = f"{image.registry}: {reason}."
+        return findings.failed("Registries", found, step)
+    except TimeoutError:
+        sentence = f"{image.registry} did not answer within {ANSWER_SECONDS_MAX:.0f} s."
+        return findings.failed(
+            "Registries", sentence, "check the network to it and its proxy settings"
+        )
+    if held is None:
+        return findings.failed("Registries", f"{image} is not in its registry.", "check the digest")
+    return findings.ok(
+        "Registries", f"{image.registry} answers to this machine, and has {image.repository}."
+    )
+
+
 _CHECKS: dict[str, ClusterCheck] = {
     "Kinds": definitions,
     "Rights": process_checks.rights,
     "Processes": process_checks.processes,
-    "Nodes": node_reports.nodes,
-    "Kubelet limits": node_reports.limits,
-    "Registries": registry_checks.registries,
+    "Nodes": node_checks.nodes,
+    "Kubelet limits": node_checks.limits,
+    "Registries": registries,
 }

@@ -1,7 +1,6 @@
-"""What a check found, and how a person and a program read it."""
+"""The result of a check, and how it is printed."""
 
-import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 import click
@@ -9,10 +8,7 @@ import msgspec
 
 from lading.cli import output
 from lading.cli.output import Format
-from lading.kernel import texts
 
-_COLUMNS = 80
-_RESULT_WIDTH, _CHECK_WIDTH = 9, 16
 _COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "cyan"}
 
 
@@ -29,12 +25,11 @@ class CheckResult(StrEnum):
 
 class CheckFinding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     check: str
-    """What was checked, as a name."""
     result: CheckResult
     found: str
     """One sentence."""
     next_step: str = ""
-    """What to do about it; empty where there is nothing to do."""
+    """Empty if there is nothing to do."""
 
 
 def ok(check: str, found: str) -> CheckFinding:
@@ -61,34 +56,23 @@ def show(findings: Sequence[CheckFinding], form: Format) -> None:
     if form is not Format.TABLE:
         click.echo(output.document(documents(findings), form), nl=False)
         return
-    for one in findings:
-        result = click.style(f"{one.result:<{_RESULT_WIDTH}}", fg=_COLOURS[one.result])
-        first, *more = lines(one)
-        click.echo(f"{result}{first}")
-        for line in more:
-            click.echo(" " * _RESULT_WIDTH + line)
+    text = output.aligned(_rows(findings), columns=output.screen_columns())
+    for line in text.splitlines():
+        result, gap, rest = line.partition(" ")
+        shown = click.style(result, fg=_COLOURS[result]) if result in _COLOURS else result
+        click.echo(f"{shown}{gap}{rest}")
     click.echo(f"\n{summary(findings)}")
+
+
+def _rows(findings: Iterable[CheckFinding]) -> Iterator[tuple[str, str, str]]:
+    for one in findings:
+        yield one.result, one.check, one.found
+        if one.next_step:
+            yield "", "", f"Next: {one.next_step}"
 
 
 def documents(findings: Iterable[CheckFinding]) -> list[dict[str, str]]:
     return [msgspec.to_builtins(one) for one in findings]
-
-
-def lines(one: CheckFinding) -> list[str]:
-    """The finding beside its result, in what is left of 80 columns."""
-    wrapped = _wrapped(one.found)
-    if one.next_step:
-        wrapped += _wrapped(f"Next: {one.next_step}")
-    names = [one.check, *[""] * (len(wrapped) - 1)]
-    return [
-        f"{name:<{_CHECK_WIDTH}}{text}".rstrip() for name, text in zip(names, wrapped, strict=True)
-    ]
-
-
-def _wrapped(text: str) -> list[str]:
-    width = _COLUMNS - _RESULT_WIDTH - _CHECK_WIDTH
-    bounded = texts.bounded_text(text)
-    return textwrap.wrap(bounded, width, break_on_hyphens=False) or [""]
 
 
 def summary(findings: Sequence[CheckFinding]) -> str:

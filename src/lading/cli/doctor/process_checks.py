@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from lading.adapters.kube.client import KubeClient
-from lading.api.coordination import LEASES, LeaseSpec
+from lading.api.core import LEASES, LeaseSpec
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.api.rbac import NAMESPACE, Process
@@ -25,7 +25,7 @@ from lading.wiring.gates import parse_gates
 
 _REVIEWS = "/apis/authorization.k8s.io/v1"
 _LEASE_SILENT = timedelta(minutes=1)
-"""Four times as long as a leader may be silent."""
+"""Four times the duration of a lease."""
 _GATES_ARGUMENT = "--feature-gates"
 _INSTALL = "install Lading: docs/install.md. A cluster of `lading up` needs no installation"
 _WORKLOADS: Mapping[Process, tuple[str, str]] = {
@@ -131,7 +131,7 @@ def ready(kind: str, name: str, status: Mapping[str, Any], namespace: str) -> Ch
 
 
 def gates_in(workload: Mapping[str, Any]) -> str:
-    """What its first container is started with."""
+    """The value of --feature-gates of its first container."""
     container = workload["spec"]["template"]["spec"]["containers"][0]
     for argument in container.get("args", ()):
         if argument.startswith(f"{_GATES_ARGUMENT}="):
@@ -141,7 +141,7 @@ def gates_in(workload: Mapping[str, Any]) -> str:
 
 
 def gates(texts_by_process: Mapping[str, str]) -> Iterator[CheckFinding]:
-    """Each process has its own gates; a feature works where both have them."""
+    """A feature needs its gate in both processes."""
     values: dict[str, dict[str, bool]] = {}
     for name, text in texts_by_process.items():
         try:
@@ -165,7 +165,7 @@ def gates(texts_by_process: Mapping[str, str]) -> Iterator[CheckFinding]:
 async def _rights_of(
     client: KubeClient, process: Process, account: str
 ) -> AsyncIterator[CheckFinding]:
-    """Those that the features need by default; what an overlay grants is not asked for."""
+    """The rights that the features need by default, without those of overlays."""
     group = f"system:serviceaccounts:{process.namespace}"
     user = {
         "user": f"system:serviceaccount:{process.namespace}:{account}",
@@ -205,7 +205,7 @@ async def _leader(client: KubeClient) -> CheckFinding:
 
 
 def leadership(lease: LeaseSpec, now: datetime) -> CheckFinding:
-    """A leader that ends releases the lease; then another replica takes it within seconds."""
+    """A leader that ends releases the lease. Another replica takes it within seconds."""
     silent = now - datetime.fromisoformat(lease.renew_time or "1970-01-01T00:00Z")
     seconds = silent.total_seconds()
     step = f"kubectl -n {NAMESPACE} logs deployment/lading-controller"

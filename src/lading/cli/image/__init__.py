@@ -1,4 +1,4 @@
-"""`lading image`: the images of one container runtime, in the way of crictl, by runtime class."""
+"""`lading image`: the images of one container runtime, by runtime class."""
 
 import click
 
@@ -8,8 +8,6 @@ _COMMANDS = {
     "pull": "Pull an image, for the host or for a runtime class.",
     "ls": "List the images and the runtime class of each.",
     "rm": "Remove images, for the host or for a runtime class.",
-    "inspect": "Show what the runtime knows about images.",
-    "fsinfo": "Show the disk usage of images.",
     "gc": "Remove unused images; without --yes only show the plan.",
     "cleanup": "Remove the images of runtime classes after the feature gate was turned off.",
 }
@@ -17,7 +15,7 @@ _COMMANDS = {
 
 @click.group(name="image", cls=LazyGroup, package="lading.cli.image", commands=_COMMANDS)
 def command() -> None:
-    """Pull, list, remove and collect the images of a container runtime, by runtime class.
+    """Pull, list and remove the images of a container runtime, by runtime class.
 
     The runtime is found as crictl finds it: --runtime-endpoint, CONTAINER_RUNTIME_ENDPOINT,
     /etc/crictl.yaml, then the usual sockets.

@@ -1,19 +1,18 @@
-"""`lading image cleanup`: what turning the feature gate off, or on again, asks of a node."""
+"""`lading image cleanup`: removes images of runtime classes when the feature gate changes."""
 
 import click
 
 from lading.cli import output, running
-from lading.cli.image import removals
+from lading.cli.image import gc
 from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.output import Format
 from lading.runtime_images import cleanup, observe
 from lading.runtime_images.gc_types import GcPlan, GcReason
-from lading.wiring import image_commands as wiring
+from lading.wiring import machine
 
 
 @click.command(name="cleanup")
-@removals.yes_option
-@removals.form_option
+@gc.removal_options
 @with_node_options
 def command(node: NodeOptions, yes: bool, form: Format) -> None:
     """Remove the images that were pulled for runtime classes.
@@ -27,11 +26,11 @@ def command(node: NodeOptions, yes: bool, form: Format) -> None:
 
 async def _clean_up(node: NodeOptions, form: Format, *, yes: bool) -> None:
     async with node.whole_runtime() as runtime:
-        observed = await observe.observe(runtime, wiring.disk(), node.state)
-        plan = cleanup.plan(observed, wiring.clock().now())
-        await removals.show(plan, form, node.runtime_classes)
+        observed = await observe.observe(runtime, machine.disk(), node.state)
+        plan = cleanup.plan(observed, machine.clock().now())
+        await gc.show(plan, form, node.runtime_classes)
         _hint(plan)
-        await removals.finish(plan, runtime, node.state, yes=yes)
+        await gc.finish(plan, runtime, node.state, yes=yes)
 
 
 def _hint(plan: GcPlan) -> None:

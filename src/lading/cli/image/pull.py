@@ -1,38 +1,50 @@
-"""`lading image pull`: brings an image to this machine, for a runtime class if one is named."""
+"""`lading image pull`: pulls an image to this machine, for a runtime class if one is named.
 
+CRI does not report progress. So the growth of the disk with the images counts as the bytes pulled,
+and the size in the manifest as the total. Other writes to that disk are counted too.
+"""
+
+import sys
+from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from lading.cli import options, output, running
-from lading.cli.credential_options import credential_options
-from lading.cli.image import progress
-from lading.cli.image.given_credential import credential_option
+from lading.cli import output, running, terminal
 from lading.cli.image.node_options import NodeOptions, with_node_options
-from lading.cli.image.progress import Pulling
 from lading.cli.image.runtime_classes import runtime_option
-from lading.kernel import references
+from lading.cli.options import credential_options
+from lading.cli.terminal import Step
+from lading.kernel import quantities, references
 from lading.kernel.errors import Malformed
-from lading.ports import cri
-from lading.ports.cri import CriError
+from lading.kernel.images import Resolution
+from lading.kernel.platforms import Platform
+from lading.kernel.references import Reference
+from lading.pinned_images.node.types import PinSettings
+from lading.ports import cri, platform_image
+from lading.ports.cri import Cri, CriError
+from lading.ports.node import Disk
 from lading.ports.registry import Credential, NoMatchingPlatform, Registry, RegistryError
 from lading.runtime_images import ensure
-from lading.runtime_images.ensure import Delivery, Ensured, ImageNode, PullPolicy, Wanted
-from lading.wiring import image_commands as wiring
+from lading.runtime_images.ensure import Delivery, Ensured, ImageNode, Wanted
+from lading.wiring import host, machine
+from lading.wiring.registries import CredentialSettings, open_registries
 
-if TYPE_CHECKING:
-    from lading.wiring.registries import CredentialSettings
+STANDARD_INPUT = "-"
+EMBEDDED_RUNTIME = "lading"  # keeps layers as they come; others unpack them
+UNPACKED_FACTOR = PinSettings().expansion_factor
+SHARE_SHOWN_MAX = 0.95  # a full bar would mean that the pull is over
 
 
 @click.command(name="pull")
 @click.argument("image")
-@credential_option
-@options.choice_option(
-    "--policy",
-    default=PullPolicy.ALWAYS,
-    choices=PullPolicy,
-    help="The imagePullPolicy, as in a pod.",
+@click.option(
+    "--creds",
+    envvar="CRICTL_CREDS",
+    metavar="USER[:PASSWORD]",
+    help="Credentials for the registry; `-` reads them from standard input, where other users of "
+    "the machine cannot see them.",
 )
 @running.timeout_option()
 @runtime_option
@@ -41,38 +53,46 @@ if TYPE_CHECKING:
 def command(
     node: NodeOptions,
     image: str,
-    given: Credential | None,
-    policy: PullPolicy,
+    creds: str | None,
     timeout: timedelta | None,
     runtime: str | None,
-    credentials: "CredentialSettings",
+    credentials: CredentialSettings,
 ) -> None:
     """Pull an image; with --runtime, the image that the guests of a runtime class can run."""
-    running.run(_pull(node, image, given, policy, runtime, credentials), timeout=timeout)
+    running.run(_pull(node, image, _given(creds), runtime, credentials), timeout=timeout)
+
+
+def _given(creds: str | None) -> Credential | None:
+    """No error shows the value, which is a password."""
+    if creds == STANDARD_INPUT:
+        creds = sys.stdin.readline().rstrip("\r\n")
+    if creds is None:
+        return None
+    username, _, password = creds.partition(":")
+    if not username:
+        raise click.BadParameter("expected USER[:PASSWORD]", param_hint="--creds")
+    return Credential(username=username, password=password)
 
 
 async def _pull(
     node: NodeOptions,
     image: str,
     given: Credential | None,
-    policy: PullPolicy,
     runtime_class: str | None,
-    credentials: "CredentialSettings",
+    credentials: CredentialSettings,
 ) -> None:
-    # Slow to load, and `lading image pull --help` needs none of it.
-    from lading.wiring import host
-    from lading.wiring.registries import open_registries
-
     handler = await node.handler(runtime_class)
     reference = references.qualified(image)
     async with (
         node.runtime() as runtime,
-        open_registries(wiring.clock(), settings=credentials) as registries,
+        open_registries(machine.clock(), settings=credentials) as registries,
     ):
         found, named = registries.credentials, str(reference)
         credential = found.limited(given, named) if given else await found.credential(named)
         wanted = Wanted(
-            image=image, runtime_handler=handler, pull_policy=policy, credential=credential
+            image=image,
+            runtime_handler=handler,
+            credential=credential,
         )
         place = ImageNode(
             runtime=runtime,
@@ -86,10 +106,10 @@ async def _pull(
             for_guest=handler in place.guests,
             registry=_with(registries.client, wanted.credential),
             runtime=runtime,
-            disk=wiring.disk(),
+            disk=machine.disk(),
         )
         try:
-            async with progress.shown(pulling):
+            async with terminal.progress(steps(pulling)):
                 ensured = await ensure.ensure(wanted, place)
         except cri.NoMatchingPlatform as error:
             raise await _explained(error, pulling) from error
@@ -97,8 +117,74 @@ async def _pull(
     _explain(ensured, runtime_class or "")
 
 
+class Pulling(msgspec.Struct, frozen=True, kw_only=True):
+    image: Reference
+    platform: Platform
+    for_guest: bool
+    registry: Registry
+    runtime: Cri
+    disk: Disk
+
+    async def resolve(self) -> Resolution:
+        return await platform_image.resolve(
+            self.registry, self.image, self.platform, for_guest=self.for_guest
+        )
+
+
+async def steps(pulling: Pulling) -> AsyncIterator[Step]:
+    is_embedded = await _is_embedded(pulling.runtime)
+    before_bytes = await occupied_bytes(pulling, is_embedded=is_embedded)
+    yield Step(f"pulling {pulling.image}")
+    expected_bytes = await _expected_bytes(pulling, is_embedded=is_embedded)
+    while True:
+        now_bytes = await occupied_bytes(pulling, is_embedded=is_embedded)
+        yield step(pulling.image, max(0, now_bytes - before_bytes), expected_bytes)
+
+
+def step(image: Reference, grown_bytes: int, expected_bytes: int | None) -> Step:
+    """The bar is full only when the pull is over."""
+    grown = quantities.format_bytes(grown_bytes)
+    if not expected_bytes:
+        return Step(f"pulling {image}, {grown} more on disk")
+    shown_bytes = min(grown_bytes, int(expected_bytes * SHARE_SHOWN_MAX))
+    expected = quantities.format_bytes(expected_bytes)
+    return Step(f"{grown} of about {expected}, {image}", done=shown_bytes, total=expected_bytes)
+
+
+async def _is_embedded(runtime: Cri) -> bool:
+    try:
+        return (await runtime.version()).name == EMBEDDED_RUNTIME
+    except CriError:
+        return False
+
+
+async def _expected_bytes(pulling: Pulling, *, is_embedded: bool) -> int | None:
+    """The size of the image on disk; None when its manifest cannot be read."""
+    try:
+        found = await pulling.resolve()
+    except (RegistryError, Malformed):
+        return None
+    return found.size_bytes if is_embedded else int(found.size_bytes * UNPACKED_FACTOR)
+
+
+async def occupied_bytes(pulling: Pulling, *, is_embedded: bool) -> int:
+    """The bytes in use on the disk with the images.
+
+    containerd counts them only every ten seconds, and CRI-O leaves the layers out. So this asks
+    the disk.
+    """
+    try:
+        usages = (await pulling.runtime.filesystems()).images
+    except CriError:
+        return 0
+    spaces = {await pulling.disk.space(usage.mountpoint) for usage in usages}
+    if is_embedded or None in spaces:
+        return sum(usage.used_bytes for usage in usages)
+    return sum(space.capacity_bytes - space.available_bytes for space in spaces if space)
+
+
 async def _explained(error: CriError, pulling: Pulling) -> CriError:
-    """Real runtimes only report that nothing matches; the registry knows what there is instead."""
+    """Runtimes only report that no platform matches; the registry lists those that exist."""
     try:
         await pulling.resolve()
     except NoMatchingPlatform as explanation:
@@ -113,7 +199,7 @@ def _with(registry: Registry, credential: Credential | None) -> Registry:
 
 
 def _explain(ensured: Ensured, runtime_class: str) -> None:
-    """What a person must know who runs pods with this image."""
+    """Says how pods must name the image, where it is not simply its tag."""
     match ensured.delivery:
         case Delivery.BY_DIGEST:
             _warn(
@@ -125,7 +211,7 @@ def _explain(ensured: Ensured, runtime_class: str) -> None:
             _warn(
                 "this runtime keeps no images by runtime class, and no guest platform is declared"
                 f" for {runtime_class}, so this is the image of the host; declare one in"
-                " the file that --guest-platforms names"
+                f" /{machine.DECLARED_TABLE}"
             )
         case Delivery.DEFAULT | Delivery.BY_HANDLER:
             pass

@@ -5,29 +5,28 @@ from collections.abc import Collection
 import click
 import msgspec
 
-from lading.cli import output, running, sentences
+from lading.cli import error_messages, output, running
 from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.image.runtime_classes import runtime_option
 from lading.ports.cri import Cri, CriError, Image, ImageSpec
 from lading.runtime_images import apply, handlers
 from lading.runtime_images import images as node_images
-from lading.runtime_images.errors import NoSuchImage
 from lading.runtime_images.state import ImageStateFile
-from lading.runtime_images.types import DigestPull, local_id
-from lading.wiring import image_commands as wiring
+from lading.runtime_images.types import DigestPull, NoSuchImage, local_id
+from lading.wiring import machine
 
 
 class Needed(Exception):
-    """The image may not be removed now; names what needs it."""
+    """Something needs the image; the message names it."""
 
     def __init__(self, message: str, *, step: str) -> None:
         super().__init__(message)
         self.step = step
-        """What removes it anyway; not for a command that removes only what is not needed."""
+        """The option that removes it anyway."""
 
 
 class NotRemoved(Exception):
-    """The runtime reported no error, and still lists the image."""
+    """The runtime reported no error, but still lists the image."""
 
 
 class ImagesOfHandler(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +34,7 @@ class ImagesOfHandler(msgspec.Struct, frozen=True, kw_only=True):
     state: ImageStateFile
     handler: str
     digest_pulls: Collection[DigestPull]
-    """Empty with the feature gate off: then every image is the host's only."""
+    """Empty with the feature gate off, when every image is for the host."""
 
     async def names(self) -> list[str]:
         """A name of every image that is here for the handler."""
@@ -48,7 +47,7 @@ class ImagesOfHandler(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def others(self, image: Image) -> list[str]:
-        """The other handlers that the image serves, so that it would go for them too."""
+        """The other handlers that use the image and would lose it."""
         (used,) = node_images.handlers_of([image], self.digest_pulls).values()
         others = sorted(used.all - {self.handler})
         return [f"runtime handler {handler}" if handler else "the host" for handler in others]
@@ -56,25 +55,23 @@ class ImagesOfHandler(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command(name="rm")
 @click.argument("images", nargs=-1, metavar="[IMAGE...]")
-@click.option("-a", "--all", "everything", is_flag=True, help="Remove every image.")
-@click.option("-q", "--prune", "unneeded", is_flag=True, help="Remove every unused image.")
-@click.option("--force", is_flag=True, help="Also remove images that are pinned or in use.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Remove every unused image.")
+@click.option(
+    "--force", is_flag=True, help="Also remove images that are pinned, in use, or of other classes."
+)
 @runtime_option
 @with_node_options
 def command(
     node: NodeOptions,
     images: tuple[str, ...],
     everything: bool,
-    unneeded: bool,
     force: bool,
     runtime: str | None,
 ) -> None:
     """Remove images with all their names; the same image of another runtime class stays."""
-    if (bool(images), everything, unneeded).count(True) != 1:
-        raise click.UsageError("write the names of images, or use --all or --prune")
-    if unneeded and force:
-        raise click.UsageError("--prune keeps images that are needed; use --all with --force")
-    running.run(_remove_all(node, images, runtime, force=force, unneeded=unneeded))
+    if bool(images) == everything:
+        raise click.UsageError("write the names of images, or use --all")
+    running.run(_remove_all(node, images, runtime, force=force))
 
 
 async def _remove_all(
@@ -83,7 +80,6 @@ async def _remove_all(
     runtime_class: str | None,
     *,
     force: bool,
-    unneeded: bool,
 ) -> None:
     handler = await node.handler(runtime_class)
     known = await node.state.load()
@@ -99,11 +95,11 @@ async def _remove_all(
             try:
                 _report(await _removed(found, name, force=force), name)
             except (CriError, NoSuchImage, Needed, NotRemoved) as error:
-                is_kept = unneeded and isinstance(error, Needed)
+                is_kept = not images and isinstance(error, Needed)  # --all
                 failures += not is_kept
                 outcome = "Kept" if is_kept else "Error"
                 step = f"; {error.step}" if isinstance(error, Needed) and not is_kept else ""
-                output.sentence(f"{outcome}: {sentences.sentence(error)}{step}", err=True)
+                output.sentence(f"{outcome}: {error_messages.message(error)}{step}", err=True)
     if failures:
         raise click.exceptions.Exit(1)
 
@@ -125,7 +121,7 @@ async def _require_unneeded(images: ImagesOfHandler, image: Image, name: str) ->
     if others := images.others(image):
         users = " and ".join(others)
         raise Needed(f"{name} is needed: it is here for {users}", step="--force removes it for all")
-    reason = await apply.reason_to_keep(local_id(image), images.runtime, wiring.clock().now())
+    reason = await apply.reason_to_keep(local_id(image), images.runtime, machine.clock().now())
     if reason is not None:
         raise Needed(f"{name} is needed: {reason}", step="--force removes it anyway")
 

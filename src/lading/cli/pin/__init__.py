@@ -1,4 +1,4 @@
-"""`lading pin`: what sets of pinned images would cost, and how far the nodes are."""
+"""`lading pin`: creates and plans PinnedImageSets, and shows the progress of nodes."""
 
 import click
 

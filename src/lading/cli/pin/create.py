@@ -11,21 +11,20 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.cli import apply, connection, documents, options, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
-from lading.cli.pin import image_sources, setting_options
+from lading.cli.pin import image_sources, sets
 from lading.cli.pin.image_sources import NamedImage
-from lading.cli.status_line import StatusLine
+from lading.cli.terminal import PLAIN_LINE_SECONDS, ProgressLine
 from lading.kernel.objects import Key
-from lading.pinned_images import new_sets, rules
-from lading.pinned_images.image_digests import ImageDigests, Unresolved
+from lading.pinned_images import membership
+from lading.pinned_images.authoring import set_changes
+from lading.pinned_images.authoring.image_digests import ImageDigests, Unresolved
+from lading.wiring import image_lists
 from lading.wiring.clock import system_clock
 
 
 class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line names."""
-
     images: tuple[str, ...]
     files: tuple[str, ...]
-    all_fields: bool
     from_cluster: bool
     namespaces: tuple[str, ...]
     selector: str
@@ -41,11 +40,6 @@ class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
 @click.argument("name")
 @click.argument("images", nargs=-1)
 @options.files_option(required=False)
-@click.option(
-    "--all-fields",
-    is_flag=True,
-    help="Also read the fields `image` of other kinds, such as custom resources.",
-)
 @click.option("--from-cluster", is_flag=True, help="Take the images of pods in the cluster.")
 @click.option("-l", "--selector", metavar="LABELS", default="", help="Only pods with these labels.")
 @click.option(
@@ -58,14 +52,14 @@ class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--role",
     metavar="ROLE",
-    default=rules.WORKER,
+    default=membership.WORKER,
     show_default=True,
     help="The role of the nodes that pin the sets, as their label.",
 )
 @click.option(
     "--apply", "is_applied", is_flag=True, help="Apply the sets instead of printing them."
 )
-@setting_options.pull_secret_option
+@sets.pull_secret_option
 @output.form_option(default=Format.YAML, forms=(Format.YAML, Format.JSON))
 @connection.target_options
 def command(
@@ -73,7 +67,6 @@ def command(
     name: str,
     images: tuple[str, ...],
     files: tuple[str, ...],
-    all_fields: bool,
     from_cluster: bool,
     selector: str,
     release: str,
@@ -95,11 +88,10 @@ def command(
         )
     if selector and not from_cluster:
         raise click.UsageError("-l selects pods; it needs --from-cluster")
-    new_sets.check_names(name, role)
+    set_changes.check_names(name, role)
     wanted = _Wanted(
         images=images,
         files=files,
-        all_fields=all_fields,
         from_cluster=from_cluster,
         namespaces=tuple(filter(None, target.namespace.split(","))),
         selector=selector,
@@ -119,24 +111,24 @@ async def _create(
     else:
         found = await _resolved(None, named, wanted)
     _require_all(found)
-    sets = new_sets.new_sets(name, found.names, role=role)
+    made = set_changes.new_sets(name, found.names, role=role)
     if is_applied:
-        await _apply(target, sets)
+        await _apply(target, made)
     elif form is Format.JSON:
-        whole: Any = sets[0] if len(sets) == 1 else _list_of(sets)
+        whole: Any = made[0] if len(made) == 1 else _list_of(made)
         click.echo(output.document(whole, form), nl=False)
     else:
-        click.echo("---\n".join(output.document(one, form) for one in sets), nl=False)
+        click.echo("---\n".join(output.document(one, form) for one in made), nl=False)
 
 
 def _named_images(wanted: _Wanted) -> list[NamedImage]:
     named = [NamedImage(image, "") for image in wanted.images]
     for file in documents.files(wanted.files):
-        found = image_sources.in_text(file, documents.text(file), all_fields=wanted.all_fields)
+        found = image_sources.in_text(file, documents.text(file))
         named += found.images
         for unread in found.unread:
             output.sentence(
-                f"Note: {unread} has fields `image` that are not read; --all-fields reads them",
+                f"Note: {unread} has fields `image` that are not read; name these images yourself",
                 err=True,
             )
     return named
@@ -145,10 +137,7 @@ def _named_images(wanted: _Wanted) -> list[NamedImage]:
 async def _resolved(
     client: KubeClient | None, named: Iterable[NamedImage], wanted: _Wanted
 ) -> ImageDigests:
-    from lading.wiring import image_lists  # slow to load, and --help needs none of it
-
-    line = StatusLine()
-    try:
+    with ProgressLine(quiet_seconds=PLAIN_LINE_SECONDS) as line:
         return await image_lists.resolved(
             system_clock(),
             {one.image: one.found_in for one in reversed(tuple(named))},
@@ -160,10 +149,8 @@ async def _resolved(
             else None,
             release=wanted.release,
             pull_secrets=wanted.secrets,
-            show=line.show if line.is_terminal else lambda _text: None,
+            show=line.show,
         )
-    finally:
-        line.clear()
 
 
 def _require_all(found: ImageDigests) -> None:
@@ -180,11 +167,11 @@ def _counted(problems: tuple[Unresolved, ...]) -> str:
     return "1 image" if len(problems) == 1 else f"{len(problems)} images"
 
 
-async def _apply(target: Target, sets: Iterable[dict[str, Any]]) -> None:
+async def _apply(target: Target, made: Iterable[dict[str, Any]]) -> None:
     async with target.open() as client:
-        for one in sets:
+        for one in made:
             output.sentence(await apply.apply_object(client, PINNED_IMAGE_SETS, one))
 
 
-def _list_of(sets: tuple[dict[str, Any], ...]) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "List", "items": list(sets)}
+def _list_of(made: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "List", "items": list(made)}

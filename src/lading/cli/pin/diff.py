@@ -1,4 +1,4 @@
-"""`lading pin diff`: what an edit of sets would add to the nodes and free there."""
+"""`lading pin diff`: the images that an edit of sets would add and free on the nodes."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,16 +8,17 @@ import click
 from lading.cli import connection, options, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
-from lading.cli.pin import sets, setting_options
+from lading.cli.pin import sets
 from lading.kernel import quantities
 from lading.kernel.objects import Key
-from lading.pinned_images.set_diff import SetDiff, Sizes
+from lading.pinned_images.authoring.set_changes import SetDiff, Sizes
+from lading.wiring import cluster_preview
 from lading.wiring.clock import system_clock
 
 
 @click.command(name="diff")
 @options.files_option(required=True)
-@setting_options.pull_secret_option
+@sets.pull_secret_option
 @output.form_option(default=Format.TABLE)
 @connection.target_options
 def command(target: Target, files: tuple[str, ...], secrets: tuple[Key, ...], form: Format) -> None:
@@ -31,11 +32,9 @@ def command(target: Target, files: tuple[str, ...], secrets: tuple[Key, ...], fo
 async def _diff(
     target: Target, files: tuple[str, ...], secrets: tuple[Key, ...], form: Format
 ) -> None:
-    from lading.wiring import cluster_diff  # slow to load, and --help needs none of it
-
     planned = await sets.planned_in(files)
     async with target.open() as client:
-        found, sizes = await cluster_diff.diffs(
+        found, sizes = await cluster_preview.diffs(
             client,
             planned.sets,
             system_clock(),

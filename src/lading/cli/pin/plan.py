@@ -1,28 +1,25 @@
-"""`lading pin plan`: what sets would cost on each node, before anything is applied."""
+"""`lading pin plan`: the downloads and disk space of sets on each node, before an apply."""
 
-import shutil
 import socket
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.cli import connection, options, output, running
 from lading.cli.connection import Target
-from lading.cli.feature_gates import feature_gates_option
 from lading.cli.output import Format
-from lading.cli.pin import plan_report, sets, setting_options
+from lading.cli.pin import plan_report, sets
 from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import Key
+from lading.pinned_images.node import host as node_host
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import PinSettings
+from lading.wiring import cluster_preview, host
 from lading.wiring.clock import system_clock
-
-if TYPE_CHECKING:
-    from lading.wiring.cluster_preview import Planned
+from lading.wiring.cluster_preview import Planned
+from lading.wiring.host import Host
 
 
 @click.command(name="plan")
@@ -34,9 +31,8 @@ if TYPE_CHECKING:
     multiple=True,
     help="A container runtime, unix:///..., instead of a cluster; may be repeated.",
 )
-@setting_options.pull_secret_option
-@feature_gates_option()
-@setting_options.expansion_factor_option
+@sets.pull_secret_option
+@options.feature_gates_option()
 @click.option(
     "--behind-cache",
     is_flag=True,
@@ -50,7 +46,6 @@ def command(
     endpoints: tuple[str, ...],
     secrets: tuple[Key, ...],
     gates: Gates,
-    expansion_factor: float,
     behind_cache: bool,
     form: Format,
 ) -> None:
@@ -58,8 +53,7 @@ def command(
 
     The files may also have new pools and runtime classes. The exit code is 1 when a node would
     refuse an image, when an image cannot be pulled from its registry, when the free space of a node
-    is unknown, and when no node would take a set. Set --feature-gates and --expansion-factor as for
-    the agents.
+    is unknown, and when no node would take a set. Set --feature-gates as for the agents.
 
     The free space comes from the kubelets, through the API server. This needs the right to `get`
     `nodes/proxy`.
@@ -69,16 +63,7 @@ def command(
             "--pull-secret needs a cluster, and --runtime-endpoint uses none;"
             " name an auth file in REGISTRY_AUTH_FILE instead"
         )
-    settings = PinSettings(expansion_factor=expansion_factor)
-    assumed = _Assumed(gates, settings)
-    running.run(_plan(target, files, endpoints, secrets, assumed, form, behind_cache=behind_cache))
-
-
-class _Assumed(msgspec.Struct, frozen=True):
-    """What the agents are assumed to run with."""
-
-    gates: Gates
-    settings: PinSettings
+    running.run(_plan(target, files, endpoints, secrets, gates, form, behind_cache=behind_cache))
 
 
 async def _plan(
@@ -86,19 +71,18 @@ async def _plan(
     files: tuple[str, ...],
     endpoints: tuple[str, ...],
     secrets: tuple[Key, ...],
-    assumed: _Assumed,
+    gates: Gates,
     form: Format,
     *,
     behind_cache: bool,
 ) -> None:
     planned = await sets.planned_in(files)
     if endpoints:
-        previews = await _of_hosts(planned.sets, endpoints, assumed)
+        previews = await _of_hosts(planned.sets, endpoints, gates)
     else:
-        previews = await _of_cluster(planned, target, secrets, assumed)
+        previews = await _of_cluster(planned, target, secrets, gates)
     if previews or form is not Format.TABLE:
-        columns = shutil.get_terminal_size().columns
-        text = plan_report.rendered(previews, form, columns=columns, behind_cache=behind_cache)
+        text = plan_report.rendered(previews, form, behind_cache=behind_cache)
         click.echo(text, nl=False)
     complaints = plan_report.complaints(previews, [one.metadata.name for one in planned.sets])
     if complaints:
@@ -106,10 +90,8 @@ async def _plan(
 
 
 async def _of_cluster(
-    planned: "Planned", target: Target, secrets: tuple[Key, ...], assumed: _Assumed
+    planned: Planned, target: Target, secrets: tuple[Key, ...], gates: Gates
 ) -> Sequence[Preview]:
-    from lading.wiring import cluster_preview  # slow to load, and --help needs none of it
-
     async with target.open() as client:
         return await cluster_preview.previews(
             client,
@@ -117,19 +99,14 @@ async def _of_cluster(
             system_clock(),
             journal=sets.HOST_STATE_FOLDER / "resolutions.jsonl",
             pull_secrets=secrets,
-            gates=assumed.gates,
-            settings=assumed.settings,
+            gates=gates,
+            settings=PinSettings(),
         )
 
 
 async def _of_hosts(
-    wanted: Sequence[PinnedImageSet], endpoints: tuple[str, ...], assumed: _Assumed
+    wanted: Sequence[PinnedImageSet], endpoints: tuple[str, ...], gates: Gates
 ) -> Sequence[Preview]:
-    # Slow to load, and most plans are about a cluster.
-    from lading.pinned_images.node import host as node_host
-    from lading.wiring import host, without_cluster
-    from lading.wiring.host import Host
-
     clock = system_clock()
     previews = []
     for endpoint in endpoints:
@@ -138,12 +115,10 @@ async def _of_hosts(
             desired = node_host.desired_of(
                 name_of(endpoint, endpoints),
                 wanted,
-                handlers=without_cluster.declared_handlers(place.root, assumed.gates),
-                settings=assumed.settings,
-                now=clock.now(),
+                handlers=host.declared_handlers(place.root, gates),
+                settings=PinSettings(),
             )
-            gates = assumed.gates
-            previews.append(await without_cluster.preview(parts, desired, clock, gates=gates))
+            previews.append(await host.preview(parts, desired, clock, gates=gates))
     return previews
 
 

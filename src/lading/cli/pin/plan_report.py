@@ -1,4 +1,4 @@
-"""A plan of nodes as a table or as data, and what is wrong with it in sentences."""
+"""The plan of nodes as a table or as data, and its problems as sentences."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from lading.pinned_images.node.preview import Preview, UnavailableImage, bytes_b
 
 
 def complaints(previews: Sequence[Preview], set_names: Sequence[str]) -> list[str]:
-    """Why the plan does not hold; none when every set fits and every image can be had."""
+    """The problems of the plan; none if every set fits and every image can be pulled."""
     taken = {name for one in previews for name in one.set_names}
     found = [
         f"no node would take the set {name}: compare its labels with `lading get mcp`, and its"
@@ -29,7 +29,11 @@ def complaints(previews: Sequence[Preview], set_names: Sequence[str]) -> list[st
 
 
 def rendered(
-    previews: Sequence[Preview], form: Format, *, columns: int, behind_cache: bool = False
+    previews: Sequence[Preview],
+    form: Format,
+    *,
+    columns: int | None = None,
+    behind_cache: bool = False,
 ) -> str:
     if form is not Format.TABLE:
         nodes = [_plain(one) for one in previews]
@@ -40,7 +44,7 @@ def rendered(
     return _table(previews, columns) + "".join(f"{texts.bounded_text(line)}\n" for line in lines)
 
 
-def _table(previews: Sequence[Preview], columns: int) -> str:
+def _table(previews: Sequence[Preview], columns: int | None) -> str:
     headers = ("NODE", "ADDED", "BEFORE", "TO PULL", "DOWNLOAD", "FREE NOW", "FREE AFTER")
     rows = [
         (
@@ -99,13 +103,13 @@ def _pending(one: Preview) -> str:
 
 
 def _failure(failure: UnavailableImage) -> str:
-    """A registry's message names the image first; here it also has its runtime handler."""
+    """Replaces the image at the begin of a registry's message by image and runtime handler."""
     message = failure.message.removeprefix(f"{failure.key.image}: ").removesuffix(".")
     return f"{failure.reason}: {failure.key}: {message}"
 
 
 def _by_text(pairs: Iterable[tuple[str, str]]) -> Iterable[tuple[str, list[str]]]:
-    """Each text once, with the nodes that it is about."""
+    """Each text once, with its nodes."""
     nodes_with: dict[str, list[str]] = {}
     for text, node in pairs:
         nodes_with.setdefault(text, []).append(node)

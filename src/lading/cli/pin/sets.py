@@ -1,31 +1,47 @@
-"""Objects in files that decide what nodes pin, judged as an API server would.
+"""Reads PinnedImageSets, pools and runtime classes from files, and validates them.
 
-For commands that do not send them.
+For commands that do not send the objects to a cluster.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import click
 import msgspec
 
+from lading.api.core import RUNTIME_CLASSES, RuntimeClass
 from lading.api.machineconfiguration.machine_config_pool import (
     MACHINE_CONFIG_POOLS,
     MachineConfigPool,
 )
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
-from lading.api.node import RUNTIME_CLASSES, RuntimeClass
 from lading.cli import connection, documents, output, validate
 from lading.cli.documents import ManifestSource, UnreadableDocument
-
-if TYPE_CHECKING:
-    from lading.wiring.cluster_preview import Planned
+from lading.kernel.objects import Key
+from lading.wiring.cluster_preview import Planned
 
 HOST_STATE_FOLDER = connection.DEFAULT_DATA / "host"
 _PLANNED_KINDS = (PINNED_IMAGE_SETS.kind, MACHINE_CONFIG_POOLS.kind, RUNTIME_CLASSES.kind)
 
 
+def _secret_key(text: str) -> Key:
+    namespace, _, name = text.partition("/")
+    if not (namespace and name) or "/" in name:
+        raise click.BadParameter(f"{text!r} does not have the form NAMESPACE/NAME")
+    return Key(namespace, name)
+
+
+pull_secret_option = click.option(
+    "--pull-secret",
+    "secrets",
+    multiple=True,
+    metavar="NAMESPACE/NAME",
+    callback=lambda _context, _option, texts: tuple(_secret_key(text) for text in texts),
+    help="A Secret of the cluster with credentials for the registries; may be repeated.",
+)
+
+
 async def sets_in(files: Sequence[str]) -> list[PinnedImageSet]:
-    """The PinnedImageSets in the files; anything else, and a set that is not valid, is refused."""
+    """The PinnedImageSets in the files. Other kinds and invalid sets are refused."""
     sources = documents.read(files)
     for source in sources:
         if source.kind != PINNED_IMAGE_SETS.kind:
@@ -34,8 +50,8 @@ async def sets_in(files: Sequence[str]) -> list[PinnedImageSet]:
     return [msgspec.convert(source.content, PinnedImageSet) for source in sources]
 
 
-async def planned_in(files: Sequence[str]) -> "Planned":
-    """The sets in the files with their pools and runtime classes; other kinds are left out."""
+async def planned_in(files: Sequence[str]) -> Planned:
+    """The sets, pools and runtime classes in the files; other kinds are left out."""
     sources = documents.read(files)
     for note in left_out(sources):
         output.sentence(f"Note: {note}", err=True)
@@ -45,7 +61,7 @@ async def planned_in(files: Sequence[str]) -> "Planned":
 
 
 def left_out(sources: Sequence[ManifestSource]) -> list[str]:
-    """A sentence for each object that no plan of sets is about."""
+    """A sentence for each object that has no part in a plan."""
     return [
         f"{source.file}: no plan is made for kind {source.kind}"
         for source in sources
@@ -54,7 +70,7 @@ def left_out(sources: Sequence[ManifestSource]) -> list[str]:
 
 
 def plannable(sources: Sequence[ManifestSource]) -> list[ManifestSource]:
-    """The others; without a set among them there is nothing to plan."""
+    """The objects that have a part in a plan; at least one set."""
     files = ", ".join(dict.fromkeys(source.file for source in sources))
     found = [source for source in sources if source.kind in _PLANNED_KINDS]
     if not any(source.kind == PINNED_IMAGE_SETS.kind for source in found):
@@ -62,10 +78,8 @@ def plannable(sources: Sequence[ManifestSource]) -> list[ManifestSource]:
     return found
 
 
-def planned_of(sources: Sequence[ManifestSource]) -> "Planned":
-    """Of objects that are valid."""
-    from lading.wiring.cluster_preview import Planned  # slow to load, and --help needs none of it
-
+def planned_of(sources: Sequence[ManifestSource]) -> Planned:
+    """The objects must be valid."""
     return Planned(
         sets=[
             msgspec.convert(one.content, PinnedImageSet)

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import shutil
 import textwrap
 from collections.abc import Sequence
 from datetime import timedelta
@@ -17,7 +16,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.cli import connection, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
-from lading.cli.screen import Screen
+from lading.cli.terminal import Screen
 from lading.kernel import durations, quantities, texts
 from lading.pinned_images import rows
 from lading.pinned_images.rows import Row, RowState
@@ -26,7 +25,7 @@ from lading.wiring.live_progress import LiveProgress
 
 WATCH_SECONDS = 1.0
 _DIGEST = re.compile(r"(sha256:[0-9a-f]{12})[0-9a-f]{52}")
-"""Whole it fills a line; `-o json` has it whole."""
+"""A full digest does not fit the table; use -o json."""
 
 
 @click.command(name="status")
@@ -37,11 +36,6 @@ _DIGEST = re.compile(r"(sha256:[0-9a-f]{12})[0-9a-f]{52}")
 @click.option(
     "-w", "--watch", is_flag=True, help="Watch until all sets are pinned on all their nodes."
 )
-@click.option(
-    "--exit-status",
-    is_flag=True,
-    help="End with exit code 1 if anything shown is not Pinned, or if nothing is shown.",
-)
 @running.timeout_option()
 @output.form_option(default=Format.TABLE)
 @connection.target_options
@@ -50,39 +44,24 @@ def command(
     sets: tuple[str, ...],
     nodes: tuple[str, ...],
     watch: bool,
-    exit_status: bool,
     timeout: timedelta | None,
     form: Format,
 ) -> None:
     """Show the progress of SETS (default: all) on each node."""
     chosen = rows.RowChoice(sets=frozenset(sets), nodes=frozenset(nodes))
-    work = _status(target, chosen, watch=watch, exit_status=exit_status, form=form)
-    running.run(work, timeout=timeout, may_log=False)
+    running.run(_status(target, chosen, watch=watch, form=form), timeout=timeout)
 
 
-async def _status(
-    target: Target, chosen: rows.RowChoice, *, watch: bool, exit_status: bool, form: Format
-) -> None:
-    screen = Screen()
+async def _status(target: Target, chosen: rows.RowChoice, *, watch: bool, form: Format) -> None:
     async with target.open() as client:
         agents = LiveProgress(client)
-        while True:
-            found = await agents.rows(await read(client, chosen))
-            columns = shutil.get_terminal_size().columns
-            screen.show(rendered(found, form, columns=columns))
-            if not watch or (found and all(row.is_settled for row in found)):
-                break
-            await asyncio.sleep(WATCH_SECONDS)
-    if exit_status:
-        require_pinned(found)
-
-
-def require_pinned(found: Sequence[Row]) -> None:
-    missing = sum(row.state is not RowState.PINNED for row in found)
-    if missing:
-        raise click.ClickException(f"{missing} of {len(found)} rows are not Pinned")
-    if not found:
-        raise click.ClickException("there is no PinnedImageSet to show")
+        with Screen(redraw=watch) as screen:
+            while True:
+                found = await agents.rows(await read(client, chosen))
+                screen.show(rendered(found, form, columns=output.screen_columns()))
+                if not watch or (found and all(row.is_settled for row in found)):
+                    return
+                await asyncio.sleep(WATCH_SECONDS)
 
 
 async def read(client: KubeClient, chosen: rows.RowChoice = rows.ALL) -> list[Row]:
@@ -98,14 +77,14 @@ async def read(client: KubeClient, chosen: rows.RowChoice = rows.ALL) -> list[Ro
 
 
 async def _nodes(client: KubeClient) -> list[Node]:
-    """Without the right to list nodes, silent ones are counted and not named."""
+    """Without the right to list nodes, nodes that do not report are counted, not named."""
     try:
         return [one async for one in client.each(NODES)]
     except kube.Forbidden:
         return []
 
 
-def rendered(found: Sequence[Row], form: Format, *, columns: int) -> str:
+def rendered(found: Sequence[Row], form: Format, *, columns: int | None) -> str:
     if form is not Format.TABLE:
         return output.document([_plain(row) for row in found], form)
     if not found:
@@ -138,8 +117,8 @@ def _speed(row: Row) -> tuple[str, str]:
     return rate, durations.format_duration(left)
 
 
-def _explanations(found: Sequence[Row], columns: int) -> str:
-    """What several nodes report alike is there once; the table above has each of them."""
+def _explanations(found: Sequence[Row], columns: int | None) -> str:
+    """Shows an error of several nodes once."""
     alike: dict[tuple[str, str], list[Row]] = {}
     for row in found:
         if row.needs_detail:
@@ -151,7 +130,7 @@ def _explanations(found: Sequence[Row], columns: int) -> str:
 
 
 def _explanation(row: Row) -> str:
-    """Without the time of the next try, which each node has of its own."""
+    """Without the time of the next attempt, which differs by node."""
     if row.state is RowState.FAILED and row.last_error:
         return row.last_error.removesuffix(".")
     if row.state is not RowState.PULLING:
@@ -161,7 +140,7 @@ def _explanation(row: Row) -> str:
 
 
 def _next_try(alike: Sequence[Row]) -> str:
-    """The first of those of all nodes with the same error."""
+    """The first attempt of all nodes with the same error."""
     waiting = [row for row in alike if row.state is RowState.FAILED and row.next_pull_time]
     if not waiting:
         return ""
@@ -170,10 +149,12 @@ def _next_try(alike: Sequence[Row]) -> str:
     return f"; attempt {first.attempt}{node} at {first.next_pull_time}"
 
 
-def _explained(image_set: str, detail: str, nodes: Sequence[str], columns: int) -> str:
+def _explained(image_set: str, detail: str, nodes: Sequence[str], columns: int | None) -> str:
     nodes = [node for node in nodes if node]
     place = f"{image_set} on {output.names(nodes)}" if nodes else image_set
     text = _DIGEST.sub(r"\1...", texts.bounded_text(f"{place}: {detail}"))
+    if columns is None:
+        return f"{text}\n"
     lines = textwrap.wrap(text, columns, subsequent_indent="  ", break_on_hyphens=False)
     return "".join(f"{line}\n" for line in lines)
 

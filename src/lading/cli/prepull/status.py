@@ -12,6 +12,7 @@ from lading.api.longhorn import IMAGES, Image, ImageState
 from lading.cli import connection, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
+from lading.cli.terminal import Screen
 from lading.kernel import texts
 from lading.ports.kube import Selection
 from lading.prepull import status_row
@@ -41,20 +42,17 @@ def command(target: Target, watch: bool, form: Format) -> None:
 
 async def _status(target: Target, watch: bool, form: Format) -> None:
     async with target.open() as client:
-        shown = ""
-        while True:
-            found = await read(client, target.namespace)
-            text = rendered(found, form)
-            if text != shown:
-                click.echo(text, nl=False)
-                shown = text
-            if not watch or (found and all(map(is_settled, found))):
-                return
-            await asyncio.sleep(WATCH_SECONDS)
+        with Screen(redraw=watch) as screen:
+            while True:
+                found = await read(client, target.namespace)
+                screen.show(rendered(found, form))
+                if not watch or (found and all(map(is_settled, found))):
+                    return
+                await asyncio.sleep(WATCH_SECONDS)
 
 
 async def read(client: KubeClient, namespace: str) -> list[Image]:
-    """Of all namespaces, unless one is given: the controller serves one, whatever its name."""
+    """Reads all namespaces by default, because the name of the controller's is not known."""
     found = [one async for one in client.each(IMAGES, Selection(namespace=namespace))]
     return sorted(found, key=lambda one: one.key)
 
@@ -81,12 +79,12 @@ def rendered(found: list[Image], form: Format) -> str:
         )
         for one in rows
     ]
-    shown = output.table(headers, cells, columns=COLUMNS)
+    shown = output.table(headers, cells)
     return "\n".join((shown, *_notes(rows), *_ways(rows)))
 
 
 def _notes(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Why Images are not held: once for all nodes, and for all Images, with the same fault."""
+    """Shows a fault once for all nodes and Images that have it."""
     for one in rows:
         nodes_by_reason: dict[str, list[str]] = {}
         messages: dict[str, str] = {}
@@ -104,7 +102,7 @@ def _notes(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _ways(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """In which way images are held, and why; the same for all Images of a controller."""
+    """How images are held, and why; the same for all Images of a controller."""
     for message in dict.fromkeys(one["heldAsMessage"] for one in rows):
         if message:
             yield "\n".join((*textwrap.wrap(texts.bounded_text(message), COLUMNS), ""))

@@ -1,5 +1,6 @@
 """`lading prune`: deletes images from a registry that are no longer needed, with a way back."""
 
+import importlib
 import importlib.util
 
 import click
@@ -16,6 +17,8 @@ _COMMANDS = {
     "restore": "Restore images from the trash.",
     "references": "Write the references of a cluster into a file, for another run.",
 }
+_SHARED_MODULES = {"apply": "plan", "restore": "trash"}
+"""Commands that are in the module of another command."""
 
 
 class _Prune(LazyGroup):
@@ -26,7 +29,12 @@ class _Prune(LazyGroup):
                     f"the pruner needs {package}, which is not installed; run:"
                     " pip install lading[prune]"
                 )
-        return super().get_command(ctx, cmd_name)
+        if cmd_name not in _SHARED_MODULES:
+            return super().get_command(ctx, cmd_name)
+        module = importlib.import_module(f"{__name__}.{_SHARED_MODULES[cmd_name]}")
+        command = getattr(module, f"{cmd_name}_command")
+        assert isinstance(command, click.Command)
+        return command
 
 
 @click.group(name="prune", cls=_Prune, package="lading.cli.prune", commands=_COMMANDS)

@@ -1,191 +1,275 @@
-"""The options of the prune commands: those of `oc adm prune images`, and ours."""
+"""The options of the prune commands. Those of `oc adm prune images` keep its names and defaults."""
 
 import functools
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from lading import files
-from lading.adapters.kube.connection import Connection
-from lading.cli.connection import Target
-from lading.cli.prune import option_groups as groups
-from lading.kernel import references
+from lading.cli import options as general
+from lading.cli.options import Removed
 from lading.kernel.errors import Malformed
 from lading.pruning.engine import registry_url
-from lading.pruning.engine.decisions import policy
-from lading.pruning.engine.decisions.guards import Guard, Limits
-from lading.pruning.engine.references.custom_paths import READY_MADE
-from lading.pruning.engine.references.observe import Reading
-from lading.pruning.engine.registry_url import RegistryUrl
-from lading.pruning.engine.trash.trash import TrashSettings
-from lading.pruning.engine.types import AgeFrom, Settings, Source
+from lading.pruning.engine.decisions import guards
+from lading.pruning.engine.decisions.guards import Guard
+from lading.pruning.engine.inventory.observe_registry import WORKERS_DEFAULT
+from lading.pruning.engine.references import custom_paths
+from lading.pruning.engine.types import KEEP_TAG_REVISIONS_DEFAULT, AgeFrom, Source
 
-if TYPE_CHECKING:
-    from lading.wiring.prune import Options
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+NEW_FILE = click.Path(path_type=Path, dir_okay=False)
+RENAMED = {
+    "--allow-nothing": "--ok-if-no-registry",
+    "--hosts-dir": "--mirrors",
+    "--registries-conf": "--mirrors",
+    "--report-as": "--run-name",
+    "--sweep-grace": "--grace",
+}
+REMOVED = {
+    "--ignore-invalid-refs": Removed("references that cannot be read always protect images"),
+    "--trash-copy": Removed("blobs that the registry does not mount are always copied"),
+}
+FormerNames = general.with_former_options(renamed=RENAMED, removed=REMOVED)
 
-_KEEPS = ("keep_tag_revisions", "keep_younger_than")
+
+def with_options(*options: Decorator) -> Decorator:
+    """Adds the options in this order."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        return functools.reduce(lambda inner, add: add(inner), reversed(options), command)
+
+    return decorate
 
 
-def prune_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds all of them, and hands them over as `options`."""
+def switch(name: str, *, default: bool, help: str) -> Decorator:  # noqa: A002
+    """A flag that also takes `=true` and `=false`, as the flags of oc do."""
+    return click.option(
+        name,
+        type=bool,
+        metavar="BOOL",
+        is_flag=False,
+        flag_value="true",
+        default=default,
+        show_default=True,
+        help=help,
+    )
 
-    @functools.wraps(command)
-    @click.pass_context
-    def with_options(context: click.Context, /, **given: Any) -> Any:
-        own = {name: given.pop(name) for name in _NAMES}
+
+def many(name: str, help: str, **more: Any) -> Decorator:  # noqa: A002
+    return click.option(name, multiple=True, help=f"{help} May be repeated.", **more)
+
+
+def period(name: str, *, default: str, help: str) -> Decorator:  # noqa: A002
+    return click.option(
+        name,
+        metavar="DURATION",
+        callback=general.meaning(general.period),
+        default=default,
+        show_default=True,
+        help=help,
+    )
+
+
+def each(parse: Callable[[str], Any]) -> Callable[[Any, Any, tuple[str, ...]], tuple[Any, ...]]:
+    """The callback of an option that may be repeated."""
+
+    def read(_context: object, _option: object, texts: tuple[str, ...]) -> tuple[Any, ...]:
         try:
-            options = _options(context, own)
+            return tuple(map(parse, texts))
         except Malformed as error:
-            raise click.UsageError(str(error)) from error
-        return command(options=options, **given)
+            raise click.BadParameter(str(error)) from error
 
-    decorated: Callable[..., Any] = with_options
-    for option in reversed(
-        (*groups.CLUSTER, *groups.REGISTRY, *groups.RULES, *groups.GUARDS, *groups.TRASH)
-    ):
-        decorated = option(decorated)
-    return decorated
+    return read
 
 
-_NAMES = (
-    "kubeconfig", "context", "other_kubeconfig", "references", "references_max_age",
-    "custom_path", "source", "registry_url", "certificate_authority", "force_insecure",
-    "registry_name", "registries_conf", "hosts_dir", "storage", "repository", "num_workers",
-    "namespace", "keep_younger_than", "keep_tag_revisions", "prune_over_size_limit", "all",
-    "prune_registry", "ignore_invalid_refs", "age_from", "policy_file", "max_delete_percent",
-    "max_delete_bytes", "ignore_guard", "trash_repository", "trash_period", "no_trash",
-    "stream_trash", "trash_copy", "state_dir",
-)  # fmt: skip
-
-
-def _options(context: click.Context, given: dict[str, Any]) -> "Options":
-    from lading.wiring.prune import Options  # slow to load, and --help needs none of it
-
-    _check_size_mode(context, given)
-    if given["no_trash"] and given["stream_trash"]:
-        raise click.UsageError("use either --trash or --no-trash, not both")
-    url: RegistryUrl | None = given["registry_url"]
-    if url is not None or given["force_insecure"]:
-        registry_url.check_trust(
-            url or RegistryUrl(host="the registry"),
-            has_authority=given["certificate_authority"] is not None,
-            force_insecure=given["force_insecure"],
-        )
-    for name in given["repository"]:
-        if not references.is_repository(name.lower()):
-            raise click.BadParameter(
-                f"{name!r} is not a repository, such as team/app", param_hint="--repository"
-            )
-    if given["trash_repository"]:
-        TrashSettings(registry="", repository=given["trash_repository"])
-    reading = Reading(settings=_settings(given), custom=(*READY_MADE, *given["custom_path"]))
-    tag_policy = _policy(given["policy_file"])
-    return Options(
-        connections=connections(given),
-        reference_files=given["references"],
-        references_age_max=given["references_max_age"],
-        source=_source(given),
-        url=url,
-        certificate_authority=given["certificate_authority"],
-        force_insecure=given["force_insecure"],
-        registry_names=given["registry_name"],
-        registries_conf=given["registries_conf"],
-        hosts_folder=given["hosts_dir"],
-        storage_url=given["storage"],
-        repositories=given["repository"],
-        reading=reading,
-        policy=tag_policy,
-        limits=limits(given),
-        trash_repository=given["trash_repository"],
-        trash_period=given["trash_period"],
-        trash_copy=given["trash_copy"],
-        no_trash=given["no_trash"],
-        stream_trash=given["stream_trash"],
-        state_folder=given["state_dir"],
-        workers=given["num_workers"],
-    )
-
-
-def limits(given: dict[str, Any]) -> Limits:
-    return Limits(
-        share_percent_max=given["max_delete_percent"],
-        size_bytes_max=given["max_delete_bytes"],
-        ignored=frozenset(map(Guard, given["ignore_guard"])),
-    )
-
-
-def _source(given: dict[str, Any]) -> Source | None:
-    """`--storage` is enough to choose it."""
-    source = Source(given["source"]) if given["source"] else None
-    if given["storage"] and source in (None, Source.STORAGE):
-        return Source.STORAGE
-    if given["storage"] or source is Source.STORAGE:
-        raise click.UsageError(
-            "--source=storage needs --storage URL, and no other --source takes it"
-        )
-    return source
-
-
-def _check_size_mode(context: click.Context, given: dict[str, Any]) -> None:
-    typed = click.core.ParameterSource.COMMANDLINE
-    if given["prune_over_size_limit"] and any(
-        context.get_parameter_source(name) is typed for name in _KEEPS
-    ):
-        raise click.UsageError(
-            "--prune-over-size-limit cannot be specified with --keep-tag-revisions nor"
-            " --keep-younger-than"
-        )
-
-
-def _settings(given: dict[str, Any]) -> Settings:
-    age: timedelta = given["keep_younger_than"]
-    return Settings(
-        keep_younger_than=age,
-        keep_tag_revisions=given["keep_tag_revisions"],
-        prune_over_size_limit=given["prune_over_size_limit"],
-        all_images=given["all"],
-        namespace=given["namespace"],
-        prune_registry=given["prune_registry"],
-        age_from=AgeFrom(given["age_from"]),
-    )
-
-
-def _policy(file: Path | None) -> policy.Policy:
-    if file is None:
-        return policy.NO_POLICY
-    import yaml  # slow to load, and few runs have a policy
-
-    from lading.kernel import yaml_text
-
-    try:
-        return policy.parse(yaml_text.value(files.read_bounded(file)))
-    except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise _bad_policy(f"{file}{line}: this is not YAML: {error.problem}") from error
-    except yaml.YAMLError as error:
-        reason = str(error).partition("\n")[0]
-        raise _bad_policy(f"{file}: this is not YAML: {reason}") from error
-    except Malformed as error:
-        reason = error.reason if error.what == policy.WHAT else str(error)
-        raise _bad_policy(f"{file}: {reason}") from error
-
-
-def _bad_policy(reason: str) -> click.BadParameter:
-    return click.BadParameter(reason, param_hint="--policy")
-
-
-def connections(given: dict[str, Any]) -> tuple[Connection, ...]:
-    """The named contexts, else the current one; none where only files of references are named."""
-    contexts: tuple[str, ...] = given["context"]
-    names_cluster = contexts or given["kubeconfig"] or given["other_kubeconfig"]
-    if given["references"] and not names_cluster:
-        return ()
-    targets = [
-        *(Target(kubeconfig=given["kubeconfig"], context=one, namespace="")
-          for one in contexts or ("",)),
-        *(Target(kubeconfig=one, context="", namespace="") for one in given["other_kubeconfig"]),
-    ]  # fmt: skip
-    return tuple(one.found() for one in targets)
+confirm = switch("--confirm", default=False, help="Delete; without it only the plan is shown.")
+custom_path = many(
+    "--custom-path",
+    "A field of a custom resource that names images, by the kind of the resource.",
+    metavar="KIND.GROUP=JSONPATH",
+    callback=each(custom_paths.parse),
+)
+certificate_authority = click.option(
+    "--certificate-authority",
+    type=FILE,
+    default=None,
+    help="The authority of the registry's certificate.",
+)
+force_insecure = switch(
+    "--force-insecure", default=False, help="Do not verify the registry's certificate."
+)
+registry_name = many(
+    "--registry-name", "Another name by which clients pull from the registry.", metavar="HOST"
+)
+grace = period(
+    "--grace",
+    default="24h",
+    help="The minimum age of a blob, and the minimum time from condemning to deleting it.",
+)
+kubeconfig = click.option(
+    "--kubeconfig", metavar="FILE", type=FILE, help="The kubeconfig file; default: that of kubectl."
+)
+ONE_CLUSTER = (
+    kubeconfig,
+    click.option("--context", metavar="NAME", default="", help="The context of the kubeconfig."),
+)
+CLUSTERS = (
+    kubeconfig,
+    many(
+        "--context",
+        "A context of the kubeconfig: a cluster that uses the registry.",
+        metavar="NAME",
+    ),
+    many(
+        "--other-kubeconfig", "A kubeconfig of another cluster that uses the registry.", type=FILE
+    ),
+    many(
+        "--references",
+        "A file that `lading prune references` wrote, for a cluster out of reach.",
+        type=FILE,
+    ),
+    period(
+        "--references-max-age",
+        default="1h",
+        help="Refuse files of references that are older than this.",
+    ),
+    custom_path,
+)
+REGISTRY = (
+    click.option(
+        "--source",
+        type=click.Choice([one.value for one in Source]),
+        default=None,
+        help="Prune ImageStreams, or a plain registry by its API or by its storage;"
+        " default: what the cluster serves.",
+    ),
+    click.option(
+        "--registry-url",
+        metavar="URL",
+        callback=general.meaning(registry_url.parse),
+        default=None,
+        help="The address of the registry; default: the one that ImageStreams name.",
+    ),
+    certificate_authority,
+    force_insecure,
+    many(
+        "--repository",
+        "Only this repository; needed if the registry has no catalog.",
+        metavar="NAME",
+    ),
+)
+READING = (
+    registry_name,
+    many(
+        "--mirrors",
+        "A registries.conf file or a certs.d folder with the mirrors that the nodes use.",
+        metavar="PATH",
+        type=click.Path(path_type=Path, exists=True),
+    ),
+    click.option(
+        "--storage",
+        metavar="URL",
+        default="",
+        help="Read the storage of the registry instead of its API: file:///FOLDER,"
+        " s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER.",
+    ),
+    click.option(
+        "--num-workers",
+        metavar="COUNT",
+        type=click.IntRange(min=1),
+        default=WORKERS_DEFAULT,
+        show_default=True,
+        help="How many requests run at a time. A slow registry needs fewer.",
+    ),
+)
+RULES = (
+    click.option(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        default="",
+        help="Prune only this namespace; references of all namespaces protect. Default: all.",
+    ),
+    period("--keep-younger-than", default="60m", help="Keep images younger than this."),
+    click.option(
+        "--keep-tag-revisions",
+        metavar="COUNT",
+        type=click.IntRange(min=0),
+        default=KEEP_TAG_REVISIONS_DEFAULT,
+        show_default=True,
+        help="How many revisions of each tag to keep, in ImageStreams and with --storage.",
+    ),
+    switch(
+        "--prune-over-size-limit",
+        default=False,
+        help="Instead prune images that exceed the image limit of their namespace.",
+    ),
+    switch("--all", default=True, help="Also prune images that were imported."),
+    switch("--prune-registry", default=True, help="Delete from the registry, not only objects."),
+    click.option(
+        "--age-from",
+        type=click.Choice([one.value for one in AgeFrom]),
+        default=AgeFrom.PUSHED.value,
+        show_default=True,
+        help="Count the age from the push, or from the creation that the image states.",
+    ),
+    click.option(
+        "--policy",
+        "policy_file",
+        type=FILE,
+        default=None,
+        help="The file with the rules for tags of a plain registry; default: keep all tags.",
+    ),
+)
+trash_repository = click.option(
+    "--trash-repository",
+    metavar="NAME",
+    default="",
+    help="The repository for deleted images; {project} is the first part of a path;"
+    " default: lading-trash, for ImageStreams {project}/lading-trash.",
+)
+state_dir = click.option(
+    "--state-dir",
+    metavar="FOLDER",
+    type=FOLDER,
+    default=None,
+    help="The folder for ages and known manifests; default: ages in the trash repository.",
+)
+TRASH = (
+    click.option(
+        "--trash/--no-trash",
+        default=None,
+        help="Copy images into the trash before they are deleted, or not (--no-trash); default:"
+        " yes, for ImageStreams no, because it needs the right to push.",
+    ),
+    trash_repository,
+    period("--trash-period", default="168h", help="How long the trash keeps an image."),
+    state_dir,
+)
+GUARDS = (
+    click.option(
+        "--max-delete-percent",
+        metavar="PERCENT",
+        type=click.IntRange(0, 100),
+        default=guards.SHARE_PERCENT_MAX_DEFAULT,
+        show_default=True,
+        help="Guard share: refuse to delete more than this percentage of manifests, or of blobs.",
+    ),
+    click.option(
+        "--max-delete-bytes",
+        metavar="SIZE",
+        callback=general.meaning(general.size),
+        default=None,
+        help="Guard bytes: refuse to delete more than this, such as 500Gi.",
+    ),
+    many(
+        "--ignore-guard",
+        "A guard to turn off for this run.",
+        type=click.Choice([one.value for one in Guard]),
+    ),
+)
+prune_options = with_options(*CLUSTERS, *REGISTRY, *READING, *RULES, *TRASH)
+"""The options that decide what a plan deletes: a plan and its `apply` need the same ones."""

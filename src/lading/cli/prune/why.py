@@ -1,18 +1,16 @@
-"""`lading prune why`: every chain that keeps something, or the rule by which it goes."""
+"""`lading prune why`: shows what keeps an image, or the rule that deletes it."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from lading.cli import output
 from lading.cli.output import Format
-from lading.cli.prune import progress, running
-from lading.cli.prune.options import prune_options
+from lading.cli.prune import options, running, settings
+from lading.pruning.engine.decisions import why
+from lading.pruning.engine.decisions.why import Answer
 from lading.pruning.engine.types import Inventory
-
-if TYPE_CHECKING:
-    from lading.pruning.engine.decisions.why import Answer
-    from lading.wiring.prune import Opened, Options
+from lading.wiring.prune import PruneSession
 
 _TAGS_SHOWN_MAX = 10
 _ALGORITHMS = ("sha256", "sha512")
@@ -21,25 +19,23 @@ _ALGORITHMS = ("sha256", "sha512")
 @click.command(name="why")
 @click.argument("reference")
 @output.form_option(default=Format.TABLE)
-@prune_options
-def command(options: "Options", reference: str, form: Format) -> None:
+@options.prune_options
+def command(reference: str, form: Format, **given: Any) -> None:
     """Show why REFERENCE (a tag, a digest, a blob) is kept or deleted."""
     if not reference.strip():
         raise click.BadParameter("it is empty", param_hint="REFERENCE")
 
-    from lading.pruning.engine.decisions import why  # slow to load, and --help needs none of it
-
-    async def work(opened: "Opened") -> None:
-        async with progress.shown(opened.pruner.progress):
-            observed = await opened.pruner.observe(with_every_referrer=True)
-            plan = opened.pruner.plan(observed)
+    async def work(session: PruneSession) -> None:
+        async with running.with_progress(session.pruner.progress):
+            observed = await session.pruner.observe(with_every_referrer=True)
+            plan = session.pruner.plan(observed)
         name = observed.names.without_host(reference.partition("://")[2] or reference)
         answer = why.why(name, observed.inventory, observed.references, plan)
         if not answer.is_known:
-            raise click.ClickException(_unknown(name, opened.registry, observed.inventory))
+            raise click.ClickException(_unknown(name, session.registry, observed.inventory))
         click.echo(_shown(answer, form), nl=False)
 
-    running.run(options, work)
+    running.run(settings.of_plan(given), work)
 
 
 def _unknown(reference: str, registry: str, inventory: Inventory) -> str:
@@ -56,7 +52,7 @@ def _unknown(reference: str, registry: str, inventory: Inventory) -> str:
     return f"{registry}/{name} has no tag {tag or 'latest'}; its tags are: {shown or 'none'}"
 
 
-def _shown(answer: "Answer", form: Format) -> str:
+def _shown(answer: Answer, form: Format) -> str:
     if form is not Format.TABLE:
         verdicts = [
             {

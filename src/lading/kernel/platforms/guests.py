@@ -5,6 +5,7 @@ Reads `…runtimes.<handler>.guest_platform` tables and containerd's own
 whether a guest can run. A table of ours may also list the runtime classes of the handler.
 """
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -47,8 +48,6 @@ def class_names(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def _document(text: str) -> dict[str, Any]:
-    import tomllib  # most nodes have no such file
-
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

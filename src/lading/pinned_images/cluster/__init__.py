@@ -1,1 +1,1 @@
-"""The cluster's side: which sets belong to which pools, and how far pools and sets are."""
+"""The controller: assigns sets to pools, counts nodes, writes the status of sets."""

@@ -1,4 +1,4 @@
-"""Carries out the cluster's plans, by server-side apply: fields of other managers stay theirs."""
+"""Carries out the plans of the cluster by server-side apply. Fields of other managers stay."""
 
 from typing import Any, assert_never
 
@@ -11,25 +11,25 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel.objects import Object, Resource
 from lading.pinned_images.cluster import rules
 from lading.pinned_images.cluster.types import (
+    ApplyMachineConfigNode,
+    AssignSetsToPool,
     CreatePool,
-    DescribeNode,
-    EnterSets,
     WriteSetStatus,
 )
 from lading.ports import kube
 from lading.ports.kube import Kube
 
-ClusterAction = CreatePool | EnterSets | WriteSetStatus | DescribeNode
-# A count of none is a fact too: without it a table shows a blank.
+ClusterAction = CreatePool | AssignSetsToPool | WriteSetStatus | ApplyMachineConfigNode
+# Without these, a table shows blanks instead of zeros.
 _ZERO_COUNTS = {"nodeCount": 0, "readyNodeCount": 0, "failedNodeCount": 0}
 
 
 async def apply(action: ClusterAction, api: Kube) -> Object | None:
-    """The object as it is now; None when another process made it first."""
+    """The object as it is now; None if another process created it first."""
     match action:
         case CreatePool(name=name, spec=spec):
             return await _create(api, _body(MACHINE_CONFIG_POOLS, name, spec=spec))
-        case EnterSets(pool=name, uid=uid, sets=sets):
+        case AssignSetsToPool(pool=name, uid=uid, sets=sets):
             entries = [{"name": one} for one in sets]
             body = _body(MACHINE_CONFIG_POOLS, name, spec={"pinnedImageSets": entries})
             body["metadata"]["uid"] = uid
@@ -39,7 +39,7 @@ async def apply(action: ClusterAction, api: Kube) -> Object | None:
             body = _body(PINNED_IMAGE_SETS, name, status=shown)
             body["metadata"]["resourceVersion"] = revision
             return await _apply(api, PINNED_IMAGE_SETS, body, subresource="status")
-        case DescribeNode():
+        case ApplyMachineConfigNode():
             return await _apply(api, MACHINE_CONFIG_NODES, _machine_config_node(action))
         case _:
             assert_never(action)
@@ -49,7 +49,7 @@ async def _create(api: Kube, body: dict[str, Any]) -> Object | None:
     try:
         return await api.create(MACHINE_CONFIG_POOLS, body)
     except kube.AlreadyExists:
-        return None  # the pool that is there stands
+        return None
 
 
 async def _apply(
@@ -69,7 +69,7 @@ def _body(resource: Resource[Any], name: str, **parts: Any) -> dict[str, Any]:
     }
 
 
-def _machine_config_node(action: DescribeNode) -> dict[str, Any]:
+def _machine_config_node(action: ApplyMachineConfigNode) -> dict[str, Any]:
     node = action.node.metadata
     body = _body(
         MACHINE_CONFIG_NODES,

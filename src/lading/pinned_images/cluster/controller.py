@@ -1,4 +1,4 @@
-"""Wires the cluster's reconcilers of nodes, of the sets of pools, and of sets over one fleet."""
+"""The reconcilers of nodes, of the sets of pools and of sets, and the objects that wake them."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
@@ -12,24 +12,23 @@ from lading.api.machineconfiguration.machine_config_node import MachineConfigNod
 from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.objects import Key, Object
+from lading.kernel.pacing import Pacing
 from lading.kernel.planning import Plan
 from lading.kernel.values import replace
 from lading.loop import pipeline
 from lading.loop.controller import Controller, Mapping, Reconcile, own_key
 from lading.loop.informer import Informer
-from lading.loop.read_your_writes import ReadYourWrites
-from lading.loop.reconciler import ObjectReconciler
+from lading.loop.reconciler import ObjectReconciler, ReadYourWrites
 from lading.loop.recorder import EventRecorder
 from lading.pinned_images.cluster import apply, plan
 from lading.pinned_images.cluster.apply import ClusterAction
 from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet, Listener
 from lading.pinned_images.cluster.types import (
-    FleetSettings,
+    AssignSetsToPool,
     ObservedNode,
     ObservedPoolSets,
     ObservedSet,
     Placement,
-    RecordClusterEvent,
     WriteSetStatus,
 )
 from lading.ports.clock import Clock
@@ -43,7 +42,7 @@ _DEFAULT_POOLS = {Key("", name) for name in plan.DEFAULT_POOLS}
 
 
 class FleetTools(msgspec.Struct, frozen=True, kw_only=True):
-    """What every reconciler of the fleet works with."""
+    """The arguments that all reconcilers of the fleet share."""
 
     caches: ClusterCaches
     fleet: Fleet
@@ -51,12 +50,14 @@ class FleetTools(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     recorder: EventRecorder
     is_on: bool
-    """Switched off, our entries are taken back from the pools, so that nodes unpin."""
-    settings: FleetSettings
+    """If it is off, our sets are removed from the pools, so that nodes unpin."""
+    pacing: Pacing
 
 
 class FleetReconciler(ObjectReconciler[T, Observed]):
-    """Facts come from the fleet, which is counted first; what is written is remembered."""
+    """Reads facts from the fleet after a count, and remembers its own writes."""
+
+    event_action = "SynchronizePinnedImageSets"
 
     def __init__(self, informer: Informer[T], tools: FleetTools) -> None:
         super().__init__(informer=informer, clock=tools.clock, recorder=tools.recorder)
@@ -64,32 +65,23 @@ class FleetReconciler(ObjectReconciler[T, Observed]):
         self._fleet = tools.fleet
         self._kube = tools.kube
         self._is_on = tools.is_on
-        self._settings = tools.settings
+        self._pacing = tools.pacing
 
     async def observe(self, key: Key) -> Observed:
         await self._fleet.recount()
         return self._facts(key)
 
-    async def apply(self, action: ClusterAction | RecordClusterEvent) -> None:
-        if isinstance(action, RecordClusterEvent):
-            self.record(
-                Key("", action.name),
-                reason=action.reason,
-                action="SynchronizePinnedImageSets",
-                note=action.because,
-                warning=action.warning,
-            )
-            return
+    async def apply(self, action: ClusterAction) -> None:
         with pipeline.precondition(type(action).__name__):
             written = await apply.apply(action, self._kube)
         if written is not None:
             self._remember(written)
-            if isinstance(action, WriteSetStatus):
+            if isinstance(action, WriteSetStatus | AssignSetsToPool):
                 self.status_written(written.key)
 
     @abstractmethod
     def _facts(self, key: Key) -> Observed:
-        """From caches and counts that agree: it must not wait for anything."""
+        """Must not await: caches and counts agree only until then."""
 
     def _remember(self, written: Any) -> None:
         self._objects.add(written)
@@ -101,7 +93,7 @@ class MachineConfigNodeReconciler(FleetReconciler[Node, ObservedNode | None]):
     def __init__(self, tools: FleetTools) -> None:
         super().__init__(tools.caches.nodes, tools)
         self._pools = tools.caches.pools
-        self._described: ReadYourWrites[MachineConfigNode] = ReadYourWrites(
+        self._machine_config_nodes: ReadYourWrites[MachineConfigNode] = ReadYourWrites(
             tools.caches.machine_config_nodes, tools.clock
         )
 
@@ -116,15 +108,15 @@ class MachineConfigNodeReconciler(FleetReconciler[Node, ObservedNode | None]):
             node=node,
             primary_pool=self._fleet.node_state(key.name).primary_pool,
             default_pools_exist=all(self._pools.get(Key("", one)) for one in plan.DEFAULT_POOLS),
-            described=self._described.get(key),
+            machine_config_node=self._machine_config_nodes.get(key),
         )
 
     def _remember(self, written: Any) -> None:
-        self._described.add(written)
+        self._machine_config_nodes.add(written)
 
 
 class PoolSetsReconciler(FleetReconciler[MachineConfigPool, ObservedPoolSets | None]):
-    """Makes the default pools, and enters sets into pools."""
+    """Creates the default pools, and assigns sets to pools."""
 
     def __init__(self, tools: FleetTools) -> None:
         super().__init__(tools.caches.pools, tools)
@@ -137,14 +129,14 @@ class PoolSetsReconciler(FleetReconciler[MachineConfigPool, ObservedPoolSets | N
         if newest is None:
             return ObservedPoolSets(name=key.name, pool=None)
         if self._informer.get(key) is None:
-            return None  # we made it just now; when the cache shows it, the key comes again
+            return None  # just created; the key comes again when the cache has the pool
         return ObservedPoolSets(
             name=key.name,
             pool=newest,
             selected_sets=self._fleet.selected_sets(newest),
-            node_count=self._fleet.node_count(key.name),
             is_on=self._is_on,
-            settings=self._settings,
+            spec_writes=self.status_writes(key),
+            pacing=self._pacing,
         )
 
 
@@ -153,9 +145,6 @@ class SetReconciler(FleetReconciler[PinnedImageSet, ObservedSet | None]):
 
     def __init__(self, tools: FleetTools) -> None:
         super().__init__(tools.caches.sets, tools)
-        self._started_at = tools.clock.now()
-        self._reported_at: dict[str, datetime] = {}
-        tools.caches.machine_config_nodes.add_handler(self._node_reported)
 
     def plan(self, observed: ObservedSet | None, now: datetime) -> Plan:
         return plan.plan_set(observed, now) if observed else Plan()
@@ -169,29 +158,10 @@ class SetReconciler(FleetReconciler[PinnedImageSet, ObservedSet | None]):
             image_set=_with_status_of(counted, newest),
             counts=counts,
             placement=Placement() if counts.node_count else self._fleet.placement(counted),
-            reported_at=self._last_reported_at(counted),
             status_writes=self.status_writes(key),
             is_on=self._is_on,
-            settings=self._settings,
+            pacing=self._pacing,
         )
-
-    def _last_reported_at(self, image_set: PinnedImageSet) -> datetime:
-        """Reports from before this process, and of a set that is new, are not known."""
-        name, created = image_set.metadata.name, image_set.metadata.creation_timestamp
-        known = self._reported_at.get(name, self._started_at)
-        return max(known, datetime.fromisoformat(created)) if created else known
-
-    def _node_reported(self, old: MachineConfigNode | None, new: MachineConfigNode | None) -> None:
-        if old is None or new is None or old.status == new.status:
-            return
-        now = self._clock.now()
-        for name in self._fleet.node_state(new.metadata.name).sets:
-            self._reported_at[name] = now
-
-    def _forget(self, old: PinnedImageSet | None, new: PinnedImageSet | None) -> None:
-        super()._forget(old, new)
-        if new is None and old is not None:
-            self._reported_at.pop(old.metadata.name, None)
 
 
 def _with_status_of(counted: PinnedImageSet, newest: PinnedImageSet) -> PinnedImageSet:
@@ -213,24 +183,24 @@ def watch(
     controllers: dict[str, Controller],
     caches: ClusterCaches,
     fleet: Fleet,
-    settings: FleetSettings,
+    debounce_seconds: float,
     *,
     pools_counted: Callable[[Iterable[str]], None],
 ) -> None:
-    """Objects are planned when they change; counts, a moment after the first change.
+    """`pools_counted` is called with the pools that have other counts.
 
-    `pools_counted` is called with the pools that have other counts: their status is not ours.
+    A pool waits for further new sets, because every agent receives each change of a pool.
     """
     nodes, pools, sets = (controllers[name] for name in NAMES)
     nodes.watch(caches.nodes, _own_key_if_changed(lambda node: node.metadata.uid))
-    nodes.watch(caches.machine_config_nodes, _own_key_if_changed(_description))
+    nodes.watch(caches.machine_config_nodes, _own_key_if_changed(_applied))
     nodes.watch(caches.pools, lambda old, _: caches.nodes.known_keys() if old is None else ())
     pools.watch(caches.nodes, lambda old, new: _DEFAULT_POOLS if old is None else ())
     pools.watch(caches.pools, own_key)
     pools.watch(
         caches.sets,
         _all_if_changed(_selectable, lambda: {*caches.pools.known_keys(), *_DEFAULT_POOLS}),
-        debounce_seconds=settings.entry_debounce_seconds,
+        debounce_seconds=2 * debounce_seconds,
     )
     sets.watch(caches.sets, own_key)
     sets.watch(
@@ -240,9 +210,7 @@ def watch(
         Listener(
             nodes=lambda names: nodes.wake(*_keys(names)),
             pools=pools_counted,
-            sets=lambda names: sets.wake(
-                *_keys(names), debounce_seconds=settings.count_debounce_seconds
-            ),
+            sets=lambda names: sets.wake(*_keys(names), debounce_seconds=debounce_seconds),
         )
     )
 
@@ -251,13 +219,13 @@ def _keys(names: Iterable[str]) -> Iterable[Key]:
     return (Key("", name) for name in names)
 
 
-def _description(described: MachineConfigNode) -> object:
-    """What `DescribeNode` writes; the status is the agent's."""
-    return described.spec, described.metadata.owner_references
+def _applied(found: MachineConfigNode) -> object:
+    """The fields that `ApplyMachineConfigNode` writes."""
+    return found.spec, found.metadata.owner_references
 
 
 def _selectable(image_set: PinnedImageSet) -> object:
-    """What decides which pools get the set."""
+    """The fields that decide which pools get the set."""
     return image_set.metadata.labels, bool(image_set.metadata.deletion_timestamp)
 
 

@@ -1,9 +1,7 @@
-"""The counts of a whole fleet, from the caches, at the cost of what changed.
+"""The counts of a whole fleet, updated from changes of the caches.
 
-A change in a cache only marks the nodes that it may concern. They are counted again in slices,
-between which the event loop gets its turn, so that even a selector that moves every node delays
-nothing, and many changes of a node close together cost one count. Facts are read after
-`recount`: then they agree with the caches at that moment.
+A change marks the nodes that it may concern. They are counted in slices, and the event loop runs
+between two slices. Call `recount` before reading facts: then they agree with the caches.
 """
 
 import asyncio
@@ -25,12 +23,11 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, 
 from lading.kernel.objects import Key, Object
 from lading.loop.informer import Informer, Informers
 from lading.pinned_images import claims
-from lading.pinned_images import rules as membership_rules
-from lading.pinned_images.cluster import report, rules
+from lading.pinned_images.cluster import rules, status
 from lading.pinned_images.cluster.rules import NodeState
 from lading.pinned_images.cluster.tallies import Changed, Tallies
 from lading.pinned_images.cluster.types import Placement, PoolCounts, SetCounts
-from lading.pinned_images.rules import Membership
+from lading.pinned_images.membership import Membership, set_belongs_to_pool
 from lading.ports.pools import PoolFacts
 
 NODES_PER_SLICE = 200  # about 10 ms on a slow core, where a node has 20 sets
@@ -56,10 +53,10 @@ class ClusterCaches(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listener(msgspec.Struct, frozen=True, kw_only=True):
-    """Called with the names of what has other counts than before."""
+    """Called with the names of objects with changed counts."""
 
     nodes: Callable[[Names], None]
-    """Nodes that have another primary pool."""
+    """Nodes with another primary pool."""
     pools: Callable[[Names], None]
     sets: Callable[[Names], None]
 
@@ -73,7 +70,7 @@ class Fleet:
         self._is_wanted = asyncio.Event()
         self._counting = asyncio.Lock()
         self._listeners: list[Listener] = []
-        self._pools_with_set = caches.pools.index(_entries)
+        self._pools_with_set = caches.pools.index(_sets_of)
         caches.nodes.add_handler(self._node_changed)
         caches.machine_config_nodes.add_handler(self._report_changed)
         caches.pools.add_handler(self._pool_changed)
@@ -83,17 +80,14 @@ class Fleet:
         self._listeners.append(listener)
 
     async def run(self) -> None:
-        """Counts what changes, until cancelled."""
+        """Counts changed nodes until cancelled."""
         while True:
             await self._is_wanted.wait()
             self._is_wanted.clear()
             await self.recount()
 
     async def recount(self) -> None:
-        """Counts the nodes that may have changed; then all facts agree with the caches.
-
-        However many callers wait for it, a turn of the event loop gets one slice.
-        """
+        """Counts the marked nodes. One slice at a time, however many callers wait."""
         while self._to_count:
             async with self._counting:
                 self._count_slice()
@@ -107,59 +101,49 @@ class Fleet:
         return self._tallies.pool_counts(name)
 
     def pool_facts(self, pool: str) -> PoolFacts:
-        """What pinned images contribute to the status of a pool."""
-        return report.pool_facts(self.pool_counts(pool), missing_sets=self._missing_sets(pool))
+        return status.pool_facts(self.pool_counts(pool), missing_sets=self._missing_sets(pool))
 
     def _missing_sets(self, pool: str) -> tuple[str, ...]:
-        """The sets that the pool names and that do not exist.
+        """Sets in the spec of the pool that do not exist.
 
-        Our own entries are not among them: they go with their set, a moment later.
+        Without those that this controller assigned: it removes them a moment later.
         """
         found = self._caches.pools.get(Key("", pool))
         if found is None:
             return ()
-        others = found.metadata.names_of_others(rules.FIELD_MANAGER, *rules.ENTRIES)
-        named = {*_entries(found)} - (rules.our_entries(found) - others)
+        others = found.metadata.names_of_others(rules.FIELD_MANAGER, *rules.SETS_OF_POOL)
+        named = {*_sets_of(found)} - (rules.sets_assigned_by_us(found) - others)
         return tuple(sorted(name for name in named if self._caches.sets.get(Key("", name)) is None))
 
     def set_counts(self, name: str) -> SetCounts:
         return self._tallies.set_counts(name)
 
     def every_pool(self) -> Iterable[tuple[str, PoolCounts]]:
-        """The pools that have nodes, by name; nothing while this process does not count."""
+        """The pools with nodes, by name. Empty if this process is not the leader."""
         return ((name, self.pool_counts(name)) for name in self._tallies.pools())
 
     def every_set(self) -> Iterable[tuple[str, SetCounts]]:
         return ((name, self.set_counts(name)) for name in self._tallies.sets())
 
-    def selected_sets(self, pool: MachineConfigPool) -> dict[str, str]:
-        """The sets that the pool selects by their labels, and when each was created."""
-        return {
-            one.metadata.name: one.metadata.creation_timestamp
+    def selected_sets(self, pool: MachineConfigPool) -> frozenset[str]:
+        """The sets that the pool selects by their labels."""
+        return frozenset(
+            one.metadata.name
             for one in self._caches.sets
-            if not one.metadata.deletion_timestamp
-            and membership_rules.set_belongs_to_pool(one, pool)
-        }
-
-    def node_count(self, pool: str) -> int:
-        """Of all nodes that the pool selects, also those that are counted in another one."""
-        return len(self._tallies.nodes_of_pool(pool))
+            if not one.metadata.deletion_timestamp and set_belongs_to_pool(one, pool)
+        )
 
     def placement(self, image_set: PinnedImageSet) -> Placement:
-        """Only of interest for a set without nodes: it reads all pools."""
+        """Reads all pools, so it is asked only for a set without nodes."""
         pools = _names(self._pools_with_set.find(image_set.metadata.name))
-        selecting = [
-            pool
-            for pool in self._caches.pools
-            if membership_rules.set_belongs_to_pool(image_set, pool)
-        ]
+        selecting = [pool for pool in self._caches.pools if set_belongs_to_pool(image_set, pool)]
         return Placement(
             pools=pools,
             pools_have_nodes=any(self._tallies.nodes_of_pool(pool) for pool in pools),
             selecting_pools=_names(selecting),
-            is_about_to_be_entered=not pools
+            is_about_to_be_assigned=not pools
             and any(
-                image_set.metadata.name in rules.sets_to_enter(pool, self.selected_sets(pool))
+                image_set.metadata.name in rules.sets_to_assign(pool, self.selected_sets(pool))
                 for pool in selecting
                 if not pool.is_configured_by_another_operator
             ),
@@ -173,7 +157,7 @@ class Fleet:
             name = self._to_count.pop()
             self._tallies.change(name, self._state(name, self._membership), changed)
         for pool in changed.emptied_or_filled_pools:
-            changed.sets.update(self._membership.entries(pool))
+            changed.sets.update(self._membership.sets_named_by(pool))
         for listener in self._listeners:
             listener.nodes(changed.nodes)
             listener.pools(changed.pools)
@@ -187,7 +171,7 @@ class Fleet:
         return rules.node_state(node, self._caches.machine_config_nodes.get(key), membership)
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
-        """A heartbeat changes nothing that is counted."""
+        """Ignores heartbeats."""
         if old is None or new is None or _counted(old) != _counted(new):
             self._count(_name(old, new))
 
@@ -221,12 +205,12 @@ class Fleet:
 
 def _name(old: T | None, new: T | None) -> str:
     one = old if new is None else new
-    assert one is not None, "a change has an object of before or of after"
+    assert one is not None, "a change has an old or a new object"
     return one.metadata.name
 
 
 def _counted(node: Node) -> tuple[object, ...]:
-    """All of a Node that the counts depend on."""
+    """The facts of a Node that the counts depend on."""
     return node.metadata.uid, node.metadata.labels, rules.node_is_ready(node)
 
 
@@ -245,7 +229,7 @@ def _identity(image_set: PinnedImageSet) -> tuple[object, ...]:
     return metadata.uid, metadata.generation, image_set.spec.node_selector, is_deleted
 
 
-def _entries(pool: MachineConfigPool) -> Names:
+def _sets_of(pool: MachineConfigPool) -> Names:
     return tuple(reference.name for reference in pool.spec.pinned_image_sets)
 
 

@@ -1,7 +1,4 @@
-"""How far pools and sets are, live: the status reports progress more rarely, for it is watched.
-
-Names and labels are user-visible; a change here is a change of the documentation.
-"""
+"""The metrics of pools and sets. docs/metrics.md describes them."""
 
 from collections.abc import Iterable
 
@@ -13,7 +10,7 @@ from lading.pinned_images.cluster.fleet import Fleet
 
 
 class FleetMetrics(Collector):
-    """Reads the counts when they are asked for, so that counting pays nothing."""
+    """Live counts, computed for each scrape. Statuses report progress less often."""
 
     def __init__(self, registry: CollectorRegistry, fleet: Fleet) -> None:
         self._fleet = fleet

@@ -1,32 +1,28 @@
-"""What the cluster does about a node, a pool and a set. Each is planned on its own."""
+"""The plans for a node, for the sets of a pool, and for the status of a set."""
 
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSetStatus
-from lading.kernel import conditions, planning
+from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
-from lading.kernel.planning import Plan
-from lading.pinned_images import rules as membership
-from lading.pinned_images.cluster import report, rules
+from lading.kernel.planning import Plan, RecordEvent
+from lading.pinned_images import membership
+from lading.pinned_images.cluster import rules
+from lading.pinned_images.cluster import status as set_status
 from lading.pinned_images.cluster.types import (
-    NODES_AT_ONCE,
+    ApplyMachineConfigNode,
+    AssignSetsToPool,
     CreatePool,
-    DescribeNode,
-    EnterSets,
     ObservedNode,
     ObservedPoolSets,
     ObservedSet,
-    RecordClusterEvent,
     SetCounts,
     WriteSetStatus,
 )
 from lading.pinned_images.reasons import ConditionType, EventReason
 
-LARGE_SET_IMAGES = 50  # a set of more images is sent to every agent only when it must be
-ENTRY_DELAYS_MAX = 3  # a set waits no longer than this many delays, however many others follow
 DEFAULT_POOLS: dict[str, dict[str, Any]] = {
     membership.MASTER: {
         "machineConfigSelector": {
@@ -50,47 +46,51 @@ DEFAULT_POOLS: dict[str, dict[str, Any]] = {
 
 
 def plan_node(observed: ObservedNode) -> Plan:
-    """Every node has a MachineConfigNode that names its primary pool."""
-    node, described = observed.node, observed.described
-    if not observed.primary_pool:
-        is_for_good = observed.default_pools_exist
-        return Plan(actions=(_no_pool(node.metadata.name),) if is_for_good else ())
-    if described is not None and (
-        rules.another_operator_describes(described) or _describes(observed)
-    ):
+    """Every node has a MachineConfigNode with its primary pool."""
+    node, found, pool = observed.node, observed.machine_config_node, observed.primary_pool
+    if not pool:
+        is_final = observed.default_pools_exist
+        return Plan(actions=(_no_pool(),) if is_final else ())
+    if found is not None and (rules.belongs_to_another_operator(found) or _is_current(observed)):
         return Plan()
-    if described is not None and not membership.is_report_of(described, node):
+    if found is not None and not membership.is_report_of(found, node):
         return Plan()  # the garbage collector deletes it: its owner, an earlier Node, is gone
-    because = "the node has none yet" if described is None else "the node or its pool changed"
-    return Plan(actions=(DescribeNode(node=node, pool=observed.primary_pool, because=because),))
+    because = "the node has none yet" if found is None else "the node or its pool changed"
+    return Plan(actions=(ApplyMachineConfigNode(node=node, pool=pool, because=because),))
 
 
-def _no_pool(name: str) -> RecordClusterEvent:
+def _no_pool() -> RecordEvent:
     because = "No pool selects this node, so it gets no set. Give it a label that a pool selects"
-    return RecordClusterEvent(name=name, reason=EventReason.NO_POOL, warning=True, because=because)
+    return RecordEvent(reason=EventReason.NO_POOL, warning=True, because=because)
 
 
-def _describes(observed: ObservedNode) -> bool:
-    described, uid = observed.described, observed.node.metadata.uid
+def _is_current(observed: ObservedNode) -> bool:
+    found, uid = observed.machine_config_node, observed.node.metadata.uid
     return (
-        described is not None
-        and described.spec.pool.name == observed.primary_pool
-        and any(owner.uid == uid for owner in described.metadata.owner_references)
+        found is not None
+        and found.spec.pool.name == observed.primary_pool
+        and any(owner.uid == uid for owner in found.metadata.owner_references)
     )
 
 
 def plan_pool(observed: ObservedPoolSets, now: datetime) -> Plan:
-    """The sets of a pool. Its status is written elsewhere, from the facts of all features."""
+    """The sets of a pool. The feature `pools` writes its status."""
     pool = observed.pool
     if pool is None:
         return Plan(actions=_missing_default(observed.name))
     if pool.is_configured_by_another_operator:
         return Plan()
-    entries = _entries_to_write(pool, observed)
-    if entries is None:
+    ours = rules.sets_assigned_by_us(pool)
+    wanted = rules.sets_to_assign(pool, observed.selected_sets) if observed.is_on else ()
+    if ours == set(wanted):
         return Plan()
-    due = _entries_due_at(entries, pool, observed, now)
-    return Plan(recheck_at=due) if due > now else Plan(actions=(entries,))
+    due = observed.pacing.due_at(observed.spec_writes, nodes=0, state_changed=True, now=now)
+    if due > now and not ours - set(wanted):  # removals are not delayed
+        return Plan(recheck_at=due)
+    changed = "the sets that the pool selects changed"
+    because = changed if observed.is_on else "the feature gate is off"
+    name, uid = pool.metadata.name, pool.metadata.uid
+    return Plan(actions=(AssignSetsToPool(pool=name, uid=uid, sets=wanted, because=because),))
 
 
 def _missing_default(name: str) -> tuple[CreatePool, ...]:
@@ -100,41 +100,14 @@ def _missing_default(name: str) -> tuple[CreatePool, ...]:
     return (CreatePool(name=name, spec=DEFAULT_POOLS[name], because=because),)
 
 
-def _entries_to_write(pool: MachineConfigPool, observed: ObservedPoolSets) -> EnterSets | None:
-    """Our entries, unless they are the pool's already; entries of others are not ours."""
-    wanted = rules.sets_to_enter(pool, observed.selected_sets) if observed.is_on else ()
-    if rules.our_entries(pool) == set(wanted):
-        return None
-    changed = "the sets that the pool selects changed"
-    because = changed if observed.is_on else "the feature gate is off"
-    name, uid = pool.metadata.name, pool.metadata.uid
-    return EnterSets(pool=name, uid=uid, sets=wanted, because=because)
-
-
-def _entries_due_at(
-    entries: EnterSets, pool: MachineConfigPool, observed: ObservedPoolSets, now: datetime
-) -> datetime:
-    """A large pool waits until no more sets are made, but not long; what goes, goes at once."""
-    ours, wanted = rules.our_entries(pool), set(entries.sets)
-    created = [observed.selected_sets[name] for name in wanted - ours]
-    if ours - wanted or not all(created):
-        return now
-    quiet = observed.settings.entry_delay(observed.node_count)
-    first, last = (datetime.fromisoformat(one) for one in (min(created), max(created)))
-    return min(
-        planning.due(last, quiet, now=now),
-        planning.due(first, quiet * ENTRY_DELAYS_MAX, now=now),
-    )
-
-
 def plan_set(observed: ObservedSet, now: datetime) -> Plan:
     metadata, last = observed.image_set.metadata, observed.image_set.status
-    if metadata.deletion_timestamp or _is_first_seen_too_early(observed):
+    if metadata.deletion_timestamp or _is_too_early(observed):
         return Plan()
-    status = report.set_status(observed, now)
+    status = set_status.set_status(observed, now)
     if status == last:
         return Plan()
-    due = _set_status_due_at(observed, status, now)
+    due = _status_due_at(observed, status, now)
     if due > now:
         return Plan(recheck_at=due)
     write = WriteSetStatus(
@@ -143,80 +116,53 @@ def plan_set(observed: ObservedSet, now: datetime) -> Plan:
         status=status,
         because="nodes of the set changed",
     )
-    return Plan(actions=(write, *_events(metadata.name, last.conditions, status.conditions)))
+    return Plan(actions=(write, *_events(last.conditions, status.conditions)))
 
 
-def _is_first_seen_too_early(observed: ObservedSet) -> bool:
-    """A set without a status gets its first one when its pools have it, a moment later."""
+def _is_too_early(observed: ObservedSet) -> bool:
+    """A new set gets its first status after its pools got the set, a moment later."""
     return (
         observed.is_on
         and not observed.image_set.status.conditions
         and observed.counts.node_count == 0
-        and observed.placement.is_about_to_be_entered
+        and observed.placement.is_about_to_be_assigned
     )
 
 
-def _set_status_due_at(
-    observed: ObservedSet, status: PinnedImageSetStatus, now: datetime
-) -> datetime:
-    last, created = observed.image_set.status, observed.image_set.metadata.creation_timestamp
-    counts, settings = observed.counts, observed.settings
-    is_first = not last.conditions and counts.node_count > 0 and not _has_news(counts)
-    if is_first and created:
-        delay = settings.first_status_delay(counts.node_count)
-        due = planning.due(datetime.fromisoformat(created), delay, now=now)
-    else:
-        due = settings.status_pacing.for_nodes(status.node_count).due_at(
-            observed.status_writes,
-            state_changed=_set_state(status) != _set_state(last),
-            now=now,
-        )
-    if is_first or _set_state(status) == _set_state(last):
-        return max(due, _nodes_silent_at(observed, now))
-    return due
-
-
-def _nodes_silent_at(observed: ObservedSet, now: datetime) -> datetime:
-    """From when on the progress of a set is reported; while its nodes report, it is not.
-
-    The status of a large set sends all its images to every agent of a large fleet. Pools, nodes
-    and metrics show the progress; a rollout that stands still needs the status.
-    """
-    is_small = len(observed.image_set.spec.pinned_images) <= LARGE_SET_IMAGES
-    if is_small or observed.counts.node_count <= NODES_AT_ONCE:
-        return now
-    return planning.due(observed.reported_at, observed.settings.rollout_silence, now=now)
+def _status_due_at(observed: ObservedSet, status: PinnedImageSetStatus, now: datetime) -> datetime:
+    """A first status that only reports progress waits a little: the set may be ready soon."""
+    metadata, last, pacing = observed.image_set.metadata, observed.image_set.status, observed.pacing
+    nodes = status.node_count
+    is_first = not last.conditions and nodes > 0
+    if is_first and not _has_news(observed.counts) and metadata.creation_timestamp:
+        created = datetime.fromisoformat(metadata.creation_timestamp)
+        return pacing.first_due_at(created, nodes=nodes, now=now)
+    changed = is_first or _set_state(status) != _set_state(last)
+    return pacing.due_at(observed.status_writes, nodes=nodes, state_changed=changed, now=now)
 
 
 def _has_news(counts: SetCounts) -> bool:
-    """Whether a set that is only beginning is ready on all nodes, or fails on one."""
+    """Whether a new set is ready on all nodes, or fails on a node."""
     return counts.failed_node_count > 0 or counts.ready_node_count == counts.node_count
 
 
-def _events(
-    name: str, before: tuple[Condition, ...], after: tuple[Condition, ...]
-) -> Iterable[RecordClusterEvent]:
-    """One for each condition that became true or was true until now."""
+def _events(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> Iterable[RecordEvent]:
+    """One event for each condition that became true or is no longer true."""
     for new in conditions.changed(before, after):
         is_true = new.status is Truth.TRUE
         if new.type == ConditionType.READY:
             if is_true:
-                yield RecordClusterEvent(
-                    name=name, reason=EventReason.READY, warning=False, because=new.message
-                )
+                yield RecordEvent(reason=EventReason.READY, because=new.message)
             continue
         reason = EventReason.DEGRADED if is_true else EventReason.RECOVERED
         because = (
             f"{new.type}: {new.reason}: {new.message}" if is_true else f"{new.type}: No errors"
         )
-        yield RecordClusterEvent(name=name, reason=reason, warning=is_true, because=because)
+        yield RecordEvent(reason=reason, warning=is_true, because=because)
 
 
 def _set_state(status: PinnedImageSetStatus) -> tuple[object, ...]:
-    """What is written at once when it changes; everything else is mere progress.
-
-    Generation, and whether there are nodes at all: none must not be claimed for minutes.
-    """
+    """Changes of these are written at once; everything else is progress."""
     return (
         tuple((one.type, one.status.value, one.reason) for one in status.conditions),
         status.observed_generation,

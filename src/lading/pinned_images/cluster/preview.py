@@ -1,11 +1,10 @@
-"""What the nodes of a cluster would do if sets were applied, from what the API shows. Pure.
+"""What the nodes of a cluster would pull if sets were applied, from objects of the API. Pure.
 
-A node's own agent knows more; here an image counts as present when the node lists it, or when the
-node reports that it holds a set that has it.
+The agent of a node knows more. Here an image counts as present if the Node lists it, or if the
+node has pinned a set with it.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from types import MappingProxyType
 
 import msgspec
@@ -21,11 +20,12 @@ from lading.kernel import references
 from lading.kernel.conditions import Truth
 from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.values import replace
-from lading.pinned_images import claims
-from lading.pinned_images import rules as membership
+from lading.pinned_images import claims, membership
 from lading.pinned_images.cluster import rules
-from lading.pinned_images.node import desire, limits
+from lading.pinned_images.membership import Membership
+from lading.pinned_images.node import admission, desired_state
 from lading.pinned_images.node import preview as node_preview
+from lading.pinned_images.node import rules as node_rules
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import (
     Desired,
@@ -34,8 +34,7 @@ from lading.pinned_images.node.types import (
     PinSettings,
     Present,
 )
-from lading.ports.disk import Space
-from lading.ports.kubelet import KubeletLimits
+from lading.ports.node import KubeletLimits, Space
 
 
 class ClusterObjects(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,14 +47,14 @@ class ClusterObjects(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about a node beside the Node itself."""
+    """What is known about a node in addition to the Node."""
 
     report: MachineConfigNode | None
-    """None while the node has none."""
+    """None if the node has none."""
     image_names: frozenset[str]
     space: Space | None
     space_problem: str = ""
-    """Why the space is not known."""
+    """Why the space is unknown."""
     limits: KubeletLimits
 
 
@@ -64,20 +63,20 @@ def after_applying(
     sets: Iterable[PinnedImageSet],
     pools: Iterable[MachineConfigPool] = (),
 ) -> ClusterObjects:
-    """The cluster as it will be when all is applied and the sets are entered into their pools."""
+    """The cluster after sets and pools are applied and the sets are assigned to their pools."""
     named = {one.metadata.name: one for one in (*before.sets, *sets)}
     named_pools = {one.metadata.name: one for one in before.pools}
     for pool in pools:
         named_pools[pool.metadata.name] = _applied(pool, named_pools.get(pool.metadata.name))
     return replace(
         before,
-        pools=tuple(_with_entries(pool, named.values()) for pool in named_pools.values()),
+        pools=tuple(_with_sets(pool, named.values()) for pool in named_pools.values()),
         sets=tuple(named.values()),
     )
 
 
 def _applied(pool: MachineConfigPool, before: MachineConfigPool | None) -> MachineConfigPool:
-    """The entries that a pool has stay, because the controller applies them."""
+    """The sets that a pool has stay, because the controller applies them."""
     if before is None:
         return pool
     names = {one.name for one in (*before.spec.pinned_image_sets, *pool.spec.pinned_image_sets)}
@@ -86,12 +85,12 @@ def _applied(pool: MachineConfigPool, before: MachineConfigPool | None) -> Machi
     return replace(before, spec=spec)
 
 
-def _with_entries(pool: MachineConfigPool, sets: Iterable[PinnedImageSet]) -> MachineConfigPool:
+def _with_sets(pool: MachineConfigPool, sets: Iterable[PinnedImageSet]) -> MachineConfigPool:
     present = {reference.name for reference in pool.spec.pinned_image_sets}
     selected = frozenset(
         one.metadata.name for one in sets if membership.set_belongs_to_pool(one, pool)
     )
-    names = sorted(present.union(rules.sets_to_enter(pool, selected)))
+    names = sorted(present.union(rules.sets_to_assign(pool, selected)))
     entries = tuple(PinnedImageSetRef(name=name) for name in names)
     spec = replace(pool.spec, pinned_image_sets=entries)
     return replace(pool, spec=spec)
@@ -103,22 +102,15 @@ def desired_of(
     *,
     handlers: Mapping[str, str] | None,
     settings: PinSettings,
-    now: datetime,
 ) -> Desired:
-    return desire.desired(
+    return desired_state.desired(
         node,
         objects.pools,
         objects.sets,
         handlers=handlers,
-        first_seen={},
         settings=settings,
         generation=0,
-        now=now,
     )
-
-
-def images_of(desired: Desired) -> frozenset[ImageKey]:
-    return frozenset(key for image_set in desired.sets for key in image_set.images)
 
 
 def preview(
@@ -129,11 +121,11 @@ def preview(
     resolutions: Mapping[ImageKey, Resolution],
     unresolved: Mapping[ImageKey, FailedResolution] = MappingProxyType({}),
 ) -> Preview:
-    """`sets` are those of before: what the node holds it need not pull."""
+    """`sets` are those before the change: the node has pulled them already."""
     held = _held_images(facts.report, sets)
     images = {
         key: Present(image_id=key.image, reference=key.image)
-        for key in images_of(desired)
+        for key in node_rules.wanted_images(desired)
         if not key.runtime_handler and (key.image in facts.image_names or key.image in held)
     }
     observed = ObservedNodeImages(
@@ -142,7 +134,7 @@ def preview(
         images=images,
         resolutions=resolutions,
         unresolved=unresolved,
-        budget=limits.budget(facts.space, facts.limits) if facts.space else None,
+        budget=admission.budget(facts.space, facts.limits) if facts.space else None,
     )
     found = node_preview.preview(desired, observed)
     return replace(found, space_problem=facts.space_problem)
@@ -168,9 +160,10 @@ def _has_disk_pressure(node: Node) -> bool:
 
 
 def nodes_with_sets(objects: ClusterObjects) -> tuple[Node, ...]:
-    """The nodes that have anything to hold, by name."""
+    """The nodes that must hold any set, by name."""
+    found = Membership(objects.pools, objects.sets)
     return tuple(
         node
         for node in sorted(objects.nodes, key=lambda node: node.metadata.name)
-        if membership.sets_of_node(node, objects.pools, objects.sets)
+        if found.sets_of(found.pools_of(node.metadata.labels), node.metadata.labels)
     )

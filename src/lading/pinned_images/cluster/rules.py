@@ -1,4 +1,4 @@
-"""What counts about a node, and which sets a pool takes, as small pure facts."""
+"""The state of a node for the counts, and the sets of a pool, as small pure facts."""
 
 from collections.abc import Collection, Mapping
 
@@ -13,25 +13,25 @@ from lading.kernel.conditions import Truth
 from lading.pinned_images import claims
 from lading.pinned_images.claims import Claim
 from lading.pinned_images.cluster.types import NodeProblem
+from lading.pinned_images.membership import Membership, is_report_of
 from lading.pinned_images.reasons import ConditionType
-from lading.pinned_images.rules import Membership, is_report_of
 
 FIELD_MANAGER = "lading-pinned-images"
-ENTRIES = "spec", "pinnedImageSets"
-"""Where a pool lists its sets."""
+SETS_OF_POOL = "spec", "pinnedImageSets"
+"""The field of a pool with its sets."""
 NO_MESSAGE = "the node reports an error without a message"
 _NO_ERRORS: Mapping[str, str] = {}
 
 
 class NodeState(msgspec.Struct, frozen=True, kw_only=True):
-    """What one node adds to the counts of its pools and sets."""
+    """The contribution of one node to the counts of its pools and sets."""
 
     pools: tuple[str, ...] = ()
-    """The primary one first; the node is counted there only."""
+    """The primary pool first. The node counts only there."""
     sets: frozenset[str] = frozenset()
-    """All that the node must hold."""
+    """All sets that the node must hold."""
     ready_sets: frozenset[str] = frozenset()
-    """Those that it holds and pins, in the generation that exists now."""
+    """Sets with their current generation pinned."""
     errors: Mapping[str, str] = {}
     """The first error of each set that fails."""
     is_available: bool = False
@@ -49,13 +49,12 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
 UNKNOWN_NODE = NodeState()
 
 
-def our_entries(pool: MachineConfigPool) -> frozenset[str]:
-    """The sets that this controller entered into the pool."""
-    return pool.metadata.applied_names(FIELD_MANAGER, *ENTRIES)
+def sets_assigned_by_us(pool: MachineConfigPool) -> frozenset[str]:
+    return pool.metadata.applied_names(FIELD_MANAGER, *SETS_OF_POOL)
 
 
 def node_state(node: Node, report: MachineConfigNode | None, membership: Membership) -> NodeState:
-    """`report` is the node's MachineConfigNode; None when it has none."""
+    """`report` is the MachineConfigNode of the node; None if there is none."""
     labels = node.metadata.labels
     pools = membership.pools_of(labels)
     sets = membership.sets_of(pools, labels)
@@ -89,10 +88,9 @@ def problem_of(report: MachineConfigNode) -> NodeProblem | None:
 def _errors(
     report: MachineConfigNode, sets: frozenset[str], wanted: Mapping[str, Claim]
 ) -> Mapping[str, str]:
-    """The node's first error about the present generation of each set.
+    """The first error of the node about the current generation of each set.
 
-    An error outlives its cause in the node's list, so it counts only while the node reports a
-    problem.
+    Errors stay listed after their cause ends, so this is asked only if the node is degraded.
     """
     return {
         entry.name: next(iter(entry.last_failed_generation_errors), NO_MESSAGE)
@@ -103,20 +101,20 @@ def _errors(
     }
 
 
-def sets_to_enter(pool: MachineConfigPool, sets: Collection[str]) -> tuple[str, ...]:
-    """The sets to enter into the pool: all that it selects, as far as it has room.
+def sets_to_assign(pool: MachineConfigPool, sets: Collection[str]) -> tuple[str, ...]:
+    """All sets that the pool selects, up to its maximum.
 
-    What is entered already stays, so that a set too many takes no other set's pins; and what
-    others entered stays in any case, so it takes up room.
+    Sets that the pool has already stay, so that a new set never unpins another. Sets that others
+    assigned stay too and count towards the maximum.
     """
-    entered = {reference.name for reference in pool.spec.pinned_image_sets}
-    ours = pool.metadata.applied_names(FIELD_MANAGER, *ENTRIES)
+    present = {reference.name for reference in pool.spec.pinned_image_sets}
+    ours = sets_assigned_by_us(pool)
     selected = frozenset(sets)
-    staying = entered - ours | pool.metadata.names_of_others(FIELD_MANAGER, *ENTRIES)
-    first_come = sorted(selected - staying, key=lambda name: (name not in entered, name))
+    staying = present - ours | pool.metadata.names_of_others(FIELD_MANAGER, *SETS_OF_POOL)
+    first_come = sorted(selected - staying, key=lambda name: (name not in present, name))
     room = group.SETS_PER_POOL_MAX - len(staying)
     return tuple(sorted({*first_come[:room], *(selected & staying)}))
 
 
-def another_operator_describes(described: MachineConfigNode) -> bool:
-    return bool(described.spec.config_version.desired)
+def belongs_to_another_operator(found: MachineConfigNode) -> bool:
+    return bool(found.spec.config_version.desired)

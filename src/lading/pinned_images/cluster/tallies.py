@@ -1,7 +1,6 @@
-"""The nodes of every pool and every set, summed up. Kept up to date node by node.
+"""Counts over the nodes of every pool and every set, updated node by node. No I/O.
 
-A change of one node costs as much as the node has sets, however many nodes there are. It does no
-I/O and knows no cache: it is given a node's state of before and of after.
+The cost of a change depends on the number of sets of the node, not on the number of nodes.
 """
 
 import heapq
@@ -22,7 +21,7 @@ MESSAGE_CHARACTERS_MAX = 1024  # the limit of a failure's message in the API
 
 class _PoolTally(msgspec.Struct):
     nodes: set[str] = set()
-    """All that the pool selects, also those that are counted in another pool."""
+    """All nodes that the pool selects, including those that count in another pool."""
     machines: int = 0
     updated: int = 0
     ready: int = 0
@@ -49,13 +48,13 @@ class _SetTally(msgspec.Struct):
 
 
 class Changed(msgspec.Struct):
-    """What has other counts than before, by name."""
+    """The names of objects with changed counts."""
 
     nodes: set[str] = set()
-    """Nodes that have another primary pool."""
+    """Nodes with another primary pool."""
     pools: set[str] = set()
     emptied_or_filled_pools: set[str] = set()
-    """Pools that lost their last node or got their first."""
+    """Pools that lost their last node or got their first one."""
     sets: set[str] = set()
 
 
@@ -69,7 +68,7 @@ class Tallies:
         return self._states.get(node, UNKNOWN_NODE)
 
     def pools(self) -> list[str]:
-        """That have nodes, by name."""
+        """The pools that have nodes, by name."""
         return sorted(self._pools)
 
     def sets(self) -> list[str]:
@@ -111,7 +110,7 @@ class Tallies:
         )
 
     def change(self, name: str, new: NodeState | None, changed: Changed) -> None:
-        """Counts the node as it is now; None when it is gone."""
+        """`new` is None if the node is gone."""
         old = self.state(name)
         if new is None:
             self._states.pop(name, None)
@@ -170,7 +169,7 @@ class Tallies:
 
 
 def _in_pool(state: NodeState) -> tuple[object, ...]:
-    """All that the primary pool counts."""
+    """All facts that the primary pool counts."""
     return state.primary_pool, state.is_updated, state.is_available, state.problem
 
 

@@ -1,7 +1,6 @@
-"""What the cluster's plans are made from, and the actions they consist of. Frozen data only."""
+"""The inputs and actions of the plans for nodes, pools and sets. Frozen data only."""
 
-from collections.abc import Hashable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Hashable
 from typing import Any
 
 import msgspec
@@ -14,40 +13,7 @@ from lading.api.machineconfiguration.pinned_image_set import (
     PinnedImageSet,
     PinnedImageSetStatus,
 )
-from lading.kernel.pacing import FLEET_PACING, FleetPacing, Writes
-from lading.pinned_images.reasons import EventReason
-
-NODES_AT_ONCE = 10  # in a small fleet no write waits for another
-
-
-class FleetSettings(msgspec.Struct, frozen=True, kw_only=True):
-    count_debounce_seconds: float = 0.5
-    """Many nodes report close together."""
-    entry_debounce_seconds: float = 1.0
-    """Sets are applied many at a time, and each entry of a pool is sent to every agent."""
-    entry_delay_per_node: timedelta = timedelta(seconds=0.1)
-    """Sets that are made one after the other enter a large pool together."""
-    entry_delay_max: timedelta = timedelta(seconds=10)
-    first_status_delay_per_node: timedelta = timedelta(seconds=1)
-    """A new set of images that are on the nodes already is ready soon: then one write is enough."""
-    first_status_delay_max: timedelta = timedelta(minutes=1)
-    status_pacing: FleetPacing = FLEET_PACING
-    rollout_silence: timedelta = timedelta(minutes=15)
-    """The nodes of a rollout that stands still report nothing for this long. Longer than the
-    ten minutes after which an agent cancels a pull and reports it."""
-
-    def entry_delay(self, nodes: int) -> timedelta:
-        """How long a set that was just made waits for others, so that one write enters them all."""
-        return min(self.entry_delay_per_node * _waited_for(nodes), self.entry_delay_max)
-
-    def first_status_delay(self, nodes: int) -> timedelta:
-        """How long a new set that is in progress is without a status."""
-        delay = self.first_status_delay_per_node * _waited_for(nodes)
-        return min(delay, self.first_status_delay_max)
-
-
-def _waited_for(nodes: int) -> int:
-    return max(0, nodes - NODES_AT_ONCE)
+from lading.kernel.pacing import Pacing, Writes
 
 
 class NodeProblem(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +25,7 @@ class NodeProblem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """The nodes of one set, summed up; of failing nodes a few are named."""
+    """Counts over the nodes of one set, and the names of a few failing nodes."""
 
     node_count: int = 0
     ready_node_count: int = 0
@@ -68,14 +34,14 @@ class SetCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PoolCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """The nodes for which the pool is the primary one, summed up; of problems a few are named."""
+    """Counts over the nodes with this primary pool, and a few of their problems."""
 
     machine_count: int = 0
     updated_machine_count: int = 0
     ready_machine_count: int = 0
     available_machine_count: int = 0
     problem_counts: tuple[tuple[str, int], ...] = ()
-    """Nodes by the reason that they report, sorted."""
+    """The number of nodes for each reason, sorted."""
     problems: tuple[NodeProblem, ...] = ()
     no_space: tuple[NodeProblem, ...] = ()
 
@@ -83,45 +49,42 @@ class PoolCounts(msgspec.Struct, frozen=True, kw_only=True):
 class ObservedNode(msgspec.Struct, frozen=True, kw_only=True):
     node: Node
     primary_pool: str
-    """Empty when no pool selects the node."""
+    """Empty if no pool selects the node."""
     default_pools_exist: bool
-    described: MachineConfigNode | None
+    machine_config_node: MachineConfigNode | None
 
 
 class ObservedPoolSets(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     pool: MachineConfigPool | None
-    """None when it does not exist."""
-    selected_sets: Mapping[str, str] = {}
-    """The sets that the pool selects by their labels, and when each was created."""
-    node_count: int = 0
-    """Of all nodes that the pool selects."""
+    """None if it does not exist."""
+    selected_sets: frozenset[str] = frozenset()
+    """The sets that the pool selects by their labels."""
     is_on: bool = True
-    """Whether the feature is on; off, no set is entered into a pool."""
-    settings: FleetSettings = FleetSettings()
+    """Whether the feature is on. If it is off, our sets are removed from the pools."""
+    spec_writes: Writes = ()
+    pacing: Pacing = Pacing()
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """How a set gets to nodes, as far as it needs explaining when it reaches none."""
+    """Explains why a set has no nodes."""
 
     pools: tuple[str, ...] = ()
-    """That have the set."""
+    """Pools that have the set."""
     pools_have_nodes: bool = False
     selecting_pools: tuple[str, ...] = ()
-    """That select the set by its labels."""
-    is_about_to_be_entered: bool = False
+    """Pools that select the set by its labels."""
+    is_about_to_be_assigned: bool = False
 
 
 class ObservedSet(msgspec.Struct, frozen=True, kw_only=True):
     image_set: PinnedImageSet
-    """Of the generation that was counted, with the newest status and revision."""
-    reported_at: datetime
-    """When a node of the set last reported anything, or the set was made."""
+    """Of the generation that was counted, with the newest status and resourceVersion."""
     counts: SetCounts = SetCounts()
     placement: Placement = Placement()
     status_writes: Writes = ()
     is_on: bool = True
-    settings: FleetSettings = FleetSettings()
+    pacing: Pacing = Pacing()
 
 
 class CreatePool(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,12 +97,12 @@ class CreatePool(msgspec.Struct, frozen=True, kw_only=True):
         return "pool", self.name
 
 
-class EnterSets(msgspec.Struct, frozen=True, kw_only=True):
-    """Makes these our entries in the pool's `pinnedImageSets`; entries of others stay."""
+class AssignSetsToPool(msgspec.Struct, frozen=True, kw_only=True):
+    """Replaces our entries in `pinnedImageSets` of the pool. Entries of others stay."""
 
     pool: str
     uid: str
-    """Of the pool that was seen: an apply without it would bring back one that was deleted."""
+    """Of the observed pool: apply without it would create a deleted pool again."""
     sets: tuple[str, ...]
     because: str
     lane: Hashable = "spec"
@@ -148,27 +111,16 @@ class EnterSets(msgspec.Struct, frozen=True, kw_only=True):
 class WriteSetStatus(msgspec.Struct, frozen=True, kw_only=True):
     image_set: str
     resource_version: str
-    """Of the set that was seen: the status must not reach another one of the same name."""
+    """Of the observed set: the status must not go to another set of the same name."""
     status: PinnedImageSetStatus
     because: str
     lane: Hashable = "status"
 
 
-class DescribeNode(msgspec.Struct, frozen=True, kw_only=True):
-    """Makes the node's MachineConfigNode, owned by the Node, and names its primary pool."""
+class ApplyMachineConfigNode(msgspec.Struct, frozen=True, kw_only=True):
+    """Applies the MachineConfigNode of a Node, with the Node as owner and its primary pool."""
 
     node: Node
     pool: str
     because: str
     lane: Hashable = "node"
-
-
-class RecordClusterEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """Follows its status: while that cannot be written, the same would be recorded each time."""
-
-    name: str
-    """Of the object that the event is about."""
-    reason: EventReason
-    warning: bool
-    because: str
-    lane: Hashable = "status"

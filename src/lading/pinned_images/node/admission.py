@@ -1,13 +1,55 @@
-"""Which sets fit on the disk beside everything else that is wanted there. Pure."""
+"""How much of the disk may be used, and which sets fit on it. Pure.
+
+Above the threshold of image garbage collection the kubelet removes images, and below the eviction
+limit it evicts pods. Preloading must cause neither. At least the reserve of a kubelet with default
+settings stays free.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from lading.kernel import quantities
+from lading.kernel.errors import Malformed
 from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node import rules
-from lading.pinned_images.node.types import Desired, ObservedNodeImages, Problem
+from lading.pinned_images.node.types import Budget, Desired, ObservedNodeImages, Problem
 from lading.pinned_images.reasons import Reason
+from lading.ports.node import KubeletLimits, Space
+
+RESERVE_PERCENT_MIN = 100 - KubeletLimits().image_gc_high_threshold_percent
+_SIGNALS = ("imagefs.available", "nodefs.available")
+
+
+def budget(space: Space, limits: KubeletLimits) -> Budget:
+    percent = 100 - limits.image_gc_high_threshold_percent
+    collection = (
+        "the kubelet's image garbage collection, which starts at "
+        f"{limits.image_gc_high_threshold_percent}% disk usage"
+    )
+    reserves = {collection: space.capacity_bytes * percent // 100}
+    for signal in _SIGNALS:
+        if signal in limits.eviction_hard:
+            text = limits.eviction_hard[signal]
+            reserve = _threshold_bytes(text, space.capacity_bytes)
+            reserves[f"the kubelet's eviction limit {signal}<{text}"] = reserve
+    least = space.capacity_bytes * RESERVE_PERCENT_MIN // 100
+    reserves[f"the agent's reserve of {RESERVE_PERCENT_MIN}%"] = least
+    reason = max(reserves, key=lambda why: reserves[why])
+    return Budget(
+        capacity_bytes=space.capacity_bytes,
+        free_bytes=space.available_bytes,
+        reserve_bytes=reserves[reason],
+        reserve_reason=reason,
+    )
+
+
+def _threshold_bytes(text: str, capacity_bytes: int) -> int:
+    try:
+        if text.endswith("%"):
+            return int(capacity_bytes * quantities.parse(text[:-1]) / 100)
+        return quantities.parse_bytes(text)
+    except Malformed:
+        return 0  # a kubelet with such a limit does not start
 
 
 def admit_by_storage(
@@ -15,8 +57,8 @@ def admit_by_storage(
 ) -> tuple[frozenset[ImageKey], dict[str, Problem]]:
     """The missing images that may be pulled, and the sets that do not fit as a whole.
 
-    How much of its space a running pull has taken already is unknown. Until it has ended it
-    counts in full for what may start beside it, and not at all for what is refused.
+    It is unknown how much of its space a running pull has already taken. So it counts in full
+    for new pulls, and not at all for refusals.
     """
     here = rules.layers_present(observed)
     running = (key for key, pull in observed.pulls.items() if pull.running)
@@ -32,7 +74,7 @@ def admit_by_storage(
 
 
 class _Need(NamedTuple):
-    """What a set lacks; small ones sort first, so that a large one takes nothing from them."""
+    """The missing part of a set. Small ones come first, so that a large set does not block them."""
 
     size_bytes: int
     set_name: str
@@ -50,7 +92,7 @@ def _needs(desired: Desired, observed: ObservedNodeImages, known: frozenset[Laye
 
 
 def _unchecked(needs: Iterable[_Need], observed: ObservedNodeImages) -> dict[str, Problem]:
-    """The sets with missing images for which it is unknown whether they fit."""
+    """The sets with missing images that may not fit, because a size is unknown."""
     found = {}
     for need in needs:
         sizeless = [key for key in need.missing if key in observed.unresolved]
@@ -67,7 +109,7 @@ def _unchecked(needs: Iterable[_Need], observed: ObservedNodeImages) -> dict[str
 def _admit(
     needs: Iterable[_Need], observed: ObservedNodeImages, taken_bytes: int, factor: float
 ) -> tuple[frozenset[ImageKey], dict[str, Problem]]:
-    """Layers are counted once over all sets, beside bytes that are taken already."""
+    """Each layer counts once over all sets. `taken_bytes` are in use already."""
     counted: set[Layer] = set()
     admitted: set[ImageKey] = set()
     refusals: dict[str, Problem] = {}
@@ -85,7 +127,7 @@ def _admit(
 
 
 def _refusal(*, needed_bytes: int, observed: ObservedNodeImages, factor: float) -> Problem | None:
-    """The images do not fit beside what must stay free."""
+    """Why the bytes do not fit; None if they do."""
     if observed.budget is None or needed_bytes * factor <= observed.budget.usable_bytes:
         return None
     budget = observed.budget

@@ -1,4 +1,4 @@
-"""Wires the reconcile pipeline of a node: which changes matter, where the status goes."""
+"""The reconcile pipeline of a node, and the objects that wake it."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from lading.api.core import NODES, Node
+from lading.api.core import NODES, RUNTIME_CLASSES, Node, RuntimeClass
 from lading.api.machineconfiguration.machine_config_node import (
     MACHINE_CONFIG_NODES,
     MachineConfigNode,
@@ -17,34 +17,26 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPool,
 )
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
-from lading.api.node import RUNTIME_CLASSES, RuntimeClass
 from lading.kernel.objects import Key
-from lading.kernel.planning import Plan
+from lading.kernel.planning import Plan, RecordEvent
 from lading.kernel.values import replace
-from lading.loop import event_series, pipeline
+from lading.loop import pipeline
 from lading.loop.controller import Controller
-from lading.loop.event_series import Severity
 from lading.loop.informer import Informer, Informers
-from lading.loop.read_your_writes import ReadYourWrites
+from lading.loop.reconciler import ReadYourWrites
 from lading.loop.recorder import EventRecorder
-from lading.pinned_images import claims, rules
-from lading.pinned_images.node import apply, desire, observe, progress
+from lading.pinned_images import claims, membership
+from lading.pinned_images.node import desired_state, observe, progress
 from lading.pinned_images.node import plan as policy
-from lading.pinned_images.node.apply import NodeAction
+from lading.pinned_images.node.apply import NodeAction, NodeActions, StatusWriter
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
-from lading.pinned_images.node.report_writer import ReportWriter
 from lading.pinned_images.node.types import (
     Desired,
     ObservedNodeImages,
     PinSettings,
-    RecordNodeEvent,
-    WritePins,
-    WriteStatus,
-    Written,
 )
-from lading.pinned_images.progress import Progress
-from lading.ports import cri
+from lading.pinned_images.types import Progress
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
 
@@ -68,8 +60,11 @@ class NodeCaches(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+Facts = tuple[Desired, ObservedNodeImages]
+
+
 class NodeReconciler:
-    """The reconcile pipeline of one node; the key is always the node itself."""
+    """There is one key: the node."""
 
     def __init__(
         self,
@@ -85,9 +80,8 @@ class NodeReconciler:
         by_runtime_class: bool,
         is_on: bool = True,
     ) -> None:
-        """Switched off, no set is wanted, so that everything of ours is unpinned and stays so."""
+        """If the feature is off, no set is wanted, so that all our pins are removed."""
         self._key = Key("", node_name)
-        self._kube = kube
         self._clock = clock
         self._caches = caches
         self._tools = tools
@@ -96,25 +90,30 @@ class NodeReconciler:
         self._settings = settings
         self._by_runtime_class = by_runtime_class
         self._is_on = is_on
-        self._first_seen: dict[tuple[str, int], datetime] = {}
         self._reports = ReadYourWrites(caches.machine_config_nodes, clock)
-        self._report_writer = ReportWriter(node_name, kube, self._reports)
-        self._written_at = Written()
-        self._seen: tuple[Desired, ObservedNodeImages] | None = None
+        status = StatusWriter(node_name, kube, self._reports)
+        self._actions = NodeActions(tools, clock, status=status)
+        self._latest: Facts | None = None
 
     def progress(self) -> Progress | None:
-        """How far the node is, with its pulls as they are now; None before the first reconcile."""
-        if self._seen is None:
+        """With the pulls as they are now; None before the first reconcile."""
+        if self._latest is None:
             return None
-        desired, observed = self._seen
+        desired, observed = self._latest
         pulls = self._tools.pulls
         current = replace(observed, pulls=pulls.snapshot(), transfer=pulls.transfer)
         return progress.progress(desired, current, self._clock.now())
 
     async def reconcile(self, key: Key) -> datetime | None:
-        return await pipeline.reconcile(self, key, self._clock)
+        facts = await self.observe(key)
+        if facts is None:
+            return None
+        self.remember(facts)
+        plan = self.plan(facts, self._clock.now())
+        await pipeline.apply_lanes(plan, self.apply, key, record=self.record)
+        return plan.recheck_at
 
-    async def observe(self, key: Key) -> tuple[Desired, ObservedNodeImages] | None:
+    async def observe(self, key: Key) -> Facts | None:
         node = self._caches.nodes.get(self._key)
         if node is None:
             return None
@@ -125,68 +124,36 @@ class NodeReconciler:
             desired,
             node=node,
             last_status=_last_status(mine) if mine else None,
-            written=self._written_at,
+            history=self._actions.history,
+            now=self._clock.now(),
         )
-        now = self._clock.now()
-        observed, self._written_at = observe.timed(desired, observed, self._written_at, now)
-        self._metrics.count(desired, observed)
-        self._seen = desired, observed
         return desired, observed
 
-    def _own_report(self, node: Node) -> MachineConfigNode | None:
-        """None also for that of an earlier Node, which is about to be deleted."""
-        found = self._reports.get(self._key)
-        return found if found is not None and rules.is_report_of(found, node) else None
+    def remember(self, facts: Facts) -> None:
+        """For the next observe, for metrics and for `progress`."""
+        self._latest = facts
+        self._actions.history = facts[1].history
+        self._metrics.count(*facts)
 
-    def plan(self, observed: tuple[Desired, ObservedNodeImages] | None, now: datetime) -> Plan:
-        return policy.plan(*observed, now) if observed else Plan()
+    def plan(self, facts: Facts, now: datetime) -> Plan:
+        return policy.plan(*facts, now)
 
     async def apply(self, action: NodeAction) -> None:
-        match action:
-            case WritePins():
-                await self._write_pins(action)
-            case WriteStatus(problems=problems):
-                await self._carry_out(action)
-                now = self._clock.now()
-                self._written_at = self._written_at.with_status(now, problems)
-            case _:
-                await self._carry_out(action)
+        await self._actions.apply(action)
 
-    async def _carry_out(self, action: NodeAction) -> None:
-        await apply.apply(action, self._tools, write_status=self._write_status, record=self._record)
-
-    async def _write_pins(self, action: WritePins) -> None:
-        """Why it failed is a fact that the next reconcile observes."""
-        reason = delay = ""
-        try:
-            await self._carry_out(action)
-        except (cri.CriError, OSError) as error:
-            if isinstance(error, cri.Transient):
-                delay = str(error)
-            else:
-                reason = str(error)
-            raise
-        finally:
-            self._written_at = replace(
-                self._written_at,
-                pins_at=self._clock.now(),
-                pins_error=reason,
-                pins_delay=delay,
-            )
+    def _own_report(self, node: Node) -> MachineConfigNode | None:
+        """None also for the report of an earlier Node, which is about to be deleted."""
+        found = self._reports.get(self._key)
+        return found if found is not None and membership.is_report_of(found, node) else None
 
     def _desired(self, node: Node, mine: MachineConfigNode | None) -> Desired:
-        now = self._clock.now()
-        generations = [(one.metadata.uid, one.metadata.generation) for one in self._caches.sets]
-        self._first_seen = {one: self._first_seen.get(one, now) for one in generations}
-        return desire.desired(
+        return desired_state.desired(
             node,
             self._caches.pools,
             self._caches.sets if self._is_on else (),
             handlers=self._handlers(),
-            first_seen=self._first_seen,
             settings=self._settings,
             generation=mine.metadata.generation if mine else 0,
-            now=now,
         )
 
     def _handlers(self) -> dict[str, str] | None:
@@ -194,20 +161,11 @@ class NodeReconciler:
             return None
         return {one.metadata.name: one.handler for one in self._caches.runtime_classes}
 
-    async def _write_status(self, status: MachineConfigNodeStatus) -> None:
-        await self._report_writer.write(status)
-
-    def _record(self, event: RecordNodeEvent) -> None:
+    def record(self, key: Key, event: RecordEvent) -> None:
         mine = self._reports.get(self._key)
-        if mine is None:
-            return
-        self._recorder.record(
-            event_series.reference(MACHINE_CONFIG_NODES, mine),
-            reason=event.reason,
-            action="SynchronizePinnedImageSets",
-            note=f"set {event.set_name}: {event.because}",
-            severity=Severity.WARNING if event.warning else Severity.NORMAL,
-        )
+        if mine is not None:
+            action = "SynchronizePinnedImageSets"
+            self._recorder.record_planned(MACHINE_CONFIG_NODES, mine, event, action=action)
 
 
 def _last_status(mine: MachineConfigNode) -> MachineConfigNodeStatus:
@@ -215,7 +173,7 @@ def _last_status(mine: MachineConfigNode) -> MachineConfigNodeStatus:
 
 
 def watch(controller: Controller, caches: NodeCaches, node_name: str) -> None:
-    """Any change of anything that the node depends on leads to its one key."""
+    """Every change of these objects wakes the one key."""
 
     def own_node(old: object, new: object) -> Iterable[Key]:
         return (Key("", node_name),)

@@ -1,34 +1,35 @@
-"""One node without a cluster: pulls and pins the sets of files until there is nothing left to do.
+"""One node without a cluster: pulls and pins the sets of files until all are done or failed.
 
-The same plan as in a cluster. There is no status to write and no event to record: the caller sees
-the progress.
+The plan is that of a node in a cluster, without a status and without events.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
+import msgspec
+
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.kernel.values import replace
 from lading.loop import pipeline, tasks
-from lading.pinned_images.node import apply, desire, observe, plan, progress, rules
+from lading.pinned_images.node import desired_state, observe, plan, progress, rules
 from lading.pinned_images.node import preview as previews
+from lading.pinned_images.node.apply import NodeActions
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import (
     Desired,
+    ForgetImages,
     ObservedNodeImages,
     PinSettings,
-    RecordNodeEvent,
+    WriteHistory,
     WritePins,
-    Written,
 )
-from lading.pinned_images.progress import Progress, SetState
+from lading.pinned_images.types import Progress, SetState
 from lading.ports.clock import Clock
+from lading.ports.cri import CannotPin, Pin, Pins, RecordedPin
 
 _ENDED = (SetState.PINNED, SetState.FAILED)
 
@@ -39,10 +40,9 @@ def desired_of(
     *,
     handlers: Mapping[str, str] | None,
     settings: PinSettings,
-    now: datetime,
 ) -> Desired:
-    """A set from a file was never stored, so it has no generation; it counts as the first."""
-    wanted = (desire.desired_set(one, handlers=handlers, first_seen={}, now=now) for one in sets)
+    """A set from a file has no generation. It counts as the first."""
+    wanted = (desired_state.desired_set(one, handlers=handlers) for one in sets)
     return Desired(
         node_name=node_name,
         sets=tuple(replace(one, generation=max(1, one.generation)) for one in wanted),
@@ -51,11 +51,12 @@ def desired_of(
 
 
 async def preview(tools: NodeTools, desired: Desired, clock: Clock) -> Preview:
-    """What the node would do; resolves sizes, and pulls and pins nothing."""
-    for action in plan.images_to_resolve(desired, await _observe(tools, desired), clock.now()):
+    """Resolves sizes. Pulls and pins nothing."""
+    before = await _observe(tools, desired, WriteHistory(), clock)
+    for action in plan.images_to_resolve(desired, before, clock.now()):
         tools.resolver.resolve(action.keys)
     await tools.resolver.wait()
-    return previews.preview(desired, await _observe(tools, desired))
+    return previews.preview(desired, await _observe(tools, desired, WriteHistory(), clock))
 
 
 async def synchronize(
@@ -66,73 +67,68 @@ async def synchronize(
     changed: asyncio.Event,
     show: Callable[[Progress], None],
 ) -> Progress:
-    """Until every set is pinned, or failed and nothing is under way; returns how it ended."""
-    host = _HostReconciler(tools, desired, clock)
+    """Until every set is pinned or failed, and nothing is left to do."""
+    actions, key = NodeActions(tools, clock), Key("", desired.node_name)
     while True:
         changed.clear()
-        recheck_at = await pipeline.reconcile(host, Key("", desired.node_name), clock)
-        found = host.progress()
+        observed = await _observe(tools, desired, actions.history, clock)
+        actions.history = observed.history
+        planned = plan.plan(desired, observed, clock.now())
+        await pipeline.apply_lanes(planned, actions.apply, key)
+        found = progress.progress(desired, observed, clock.now())
         show(found)
-        if host.is_idle and all(one.state in _ENDED for one in found.sets):
+        is_idle = _is_idle(desired, observed, planned, clock)
+        if is_idle and all(one.state in _ENDED for one in found.sets):
             return found
-        assert recheck_at is not None, "the plan of a node always has a next reconcile"
-        seconds = max(0.0, (recheck_at - clock.now()).total_seconds())
+        assert planned.recheck_at is not None, "the plan of a node always has a next reconcile"
+        seconds = max(0.0, (planned.recheck_at - clock.now()).total_seconds())
         with contextlib.suppress(TimeoutError):
             await tasks.within(clock, seconds, changed.wait())
 
 
-class _HostReconciler:
-    def __init__(self, tools: NodeTools, desired: Desired, clock: Clock) -> None:
-        self._tools = tools
-        self._desired = desired
-        self._clock = clock
-        self._written = Written()
-        self._observed = ObservedNodeImages()
-        self._plan = Plan()
-
-    @property
-    def is_idle(self) -> bool:
-        """Nothing was planned but pins that the runtime does not keep, and no pull runs."""
-        desired, observed = self._desired, self._observed
-        gives_up = any(rules.pins_are_late(one, desired, observed) for one in desired.sets)
-        planned = [
-            action
-            for action in self._plan.actions
-            if not (gives_up and isinstance(action, WritePins))
-        ]
-        return not planned and not any(pull.running for pull in self._observed.pulls.values())
-
-    def progress(self) -> Progress:
-        return progress.progress(self._desired, self._observed, self._clock.now())
-
-    async def observe(self, key: Key) -> ObservedNodeImages:
-        observed = await _observe(self._tools, self._desired, self._written)
-        self._observed, self._written = observe.timed(
-            self._desired, observed, self._written, self._clock.now()
-        )
-        return self._observed
-
-    def plan(self, observed: ObservedNodeImages, now: datetime) -> Plan:
-        self._plan = plan.plan(self._desired, observed, now)
-        return self._plan
-
-    async def apply(self, action: apply.NodeAction) -> None:
-        await apply.apply(action, self._tools, write_status=_no_status, record=_no_event)
-        if isinstance(action, WritePins):
-            self._written = replace(self._written, pins_at=self._clock.now())
+def _is_idle(desired: Desired, observed: ObservedNodeImages, planned: Plan, clock: Clock) -> bool:
+    """No pull runs, and only memory, or pins that the runtime does not keep, are left to do."""
+    now = clock.now()
+    gives_up = any(rules.pins_are_late(one, desired, observed, now) for one in desired.sets)
+    ignored = (ForgetImages, WritePins) if gives_up else ForgetImages
+    left = [one for one in planned.actions if not isinstance(one, ignored)]
+    return not left and not any(pull.running for pull in observed.pulls.values())
 
 
 async def _observe(
-    tools: NodeTools, desired: Desired, written: Written | None = None
+    tools: NodeTools, desired: Desired, history: WriteHistory, clock: Clock
 ) -> ObservedNodeImages:
+    now = clock.now()
     return await observe.observe(
-        tools, desired, node=None, last_status=None, written=written or Written()
+        tools, desired, node=None, last_status=None, history=history, now=now
     )
 
 
-async def _no_status(status: MachineConfigNodeStatus) -> None:
-    raise AssertionError("a host without a cluster has no status to write")
+class PinsOfSets(msgspec.Struct, frozen=True):
+    """A `Pins` that lists and writes the pins of some sets, and leaves other pins alone."""
+
+    pins: Pins
+    names: frozenset[str]
+
+    async def cannot_pin(self) -> CannotPin | None:
+        return await self.pins.cannot_pin()
+
+    async def recorded(self) -> tuple[RecordedPin, ...]:
+        recorded = await self.pins.recorded()
+        return tuple(_owned(recorded, lambda owner: owner in self.names))
+
+    async def outdated(self) -> bool:
+        return await self.pins.outdated()
+
+    async def write(self, pins: Collection[Pin]) -> None:
+        recorded = await self.pins.recorded()
+        others = _owned(recorded, lambda owner: owner not in self.names)
+        await self.pins.write((*pins, *(one.pin for one in others if not one.released)))
 
 
-def _no_event(event: RecordNodeEvent) -> None:
-    raise AssertionError("a host without a cluster has no event to record")
+def _owned(pins: Iterable[RecordedPin], wanted: Callable[[str], bool]) -> Iterator[RecordedPin]:
+    """Each pin with its wanted owners only; none without an owner."""
+    for recorded in pins:
+        owners = tuple(filter(wanted, recorded.pin.owners))
+        if owners:
+            yield replace(recorded, pin=replace(recorded.pin, owners=owners))

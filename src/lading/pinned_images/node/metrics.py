@@ -1,7 +1,4 @@
-"""What a node's preloading did and how far it is, in numbers that a monitoring system can add up.
-
-Names and labels are user-visible and documented in docs/metrics.md.
-"""
+"""The metrics of a node: pulls, missing and pinned images. docs/metrics.md describes them."""
 
 from collections.abc import Callable, Iterable
 
@@ -9,10 +6,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from lading.pinned_images.node import rules
 from lading.pinned_images.node.types import Desired, ObservedNodeImages, PullErrorKind
-from lading.pinned_images.progress import Progress
+from lading.pinned_images.types import Progress
 
-# From an image with all layers present to a very large one over a slow line.
+# From an image with all layers present to a very large one over a slow network.
 PULL_SECONDS_BUCKETS = (0.2, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
 
 
@@ -58,15 +56,14 @@ class PinMetrics:
         self.pull_failures.labels(kind).inc()
 
     def count(self, desired: Desired, observed: ObservedNodeImages) -> None:
-        wanted = {key for image_set in desired.sets for key in image_set.images}
-        self.missing.set(len(wanted - observed.images.keys()))
+        self.missing.set(len(rules.wanted_images(desired) - observed.images.keys()))
         self.pinned.set(
             len({recorded.pin.image_id for recorded in observed.pins if recorded.effective})
         )
 
 
 class SetMetrics(Collector):
-    """How far each set is, computed when it is asked for: the figures of `/pinned-images`."""
+    """The progress of each set, as `/pinned-images` has it. Computed for each scrape."""
 
     def __init__(
         self, registry: CollectorRegistry, progress: Callable[[], Progress | None]

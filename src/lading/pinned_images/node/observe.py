@@ -1,10 +1,7 @@
-"""Reads the node as it is: the runtime's images and pins, the disk, the ledgers. Writes nothing.
+"""Reads the state of the node: images, pins, disk, kubelet limits, ledgers. Changes nothing."""
 
-The resolver forgets here what no set wants any more and recalls what it knew before a restart; the
-pull engine forgets the past of pinned images.
-"""
-
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 
 import msgspec
@@ -14,17 +11,24 @@ from lading.api.machineconfiguration.machine_config_node import MachineConfigNod
 from lading.kernel.conditions import Truth
 from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.values import replace
-from lading.pinned_images.node import limits, rules, skew
+from lading.pinned_images.node import admission, rules
+from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import Budget, Desired, ObservedNodeImages, Present, Written
-from lading.ports.cri import Cri, Image, Pins, RecordedPin
-from lading.ports.disk import Disk, Space
-from lading.ports.kubelet import Kubelet
+from lading.pinned_images.node.types import (
+    Budget,
+    Desired,
+    ObservedNodeImages,
+    Present,
+    WriteHistory,
+)
+from lading.ports.clock import Clock
+from lading.ports.cri import Cri, Image, ImageSpec, Pins
+from lading.ports.node import Disk, Kubelet, NodeParts, Space
 
 
 class NodeTools(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of one node that are read and driven together."""
+    """The ports and engines of one node."""
 
     cri: Cri
     pins: Pins
@@ -33,9 +37,53 @@ class NodeTools(msgspec.Struct, frozen=True, kw_only=True):
     disk: Disk
     kubelet: Kubelet
     handlers_honoured: bool
-    """Whether the runtime keeps images apart by runtime handler, or we do it by digest."""
-    left_by_gate: Callable[[], Awaitable[frozenset[str]]]
+    """Whether the runtime keeps images apart by runtime handler. If not, the agent does it by
+    digest."""
+    images_kept_while_gate_is_off: Callable[[], Awaitable[frozenset[str]]]
     """The IDs of images for runtime classes only, while the gate of these is off."""
+
+
+@asynccontextmanager
+async def open_tools(
+    node: NodeParts,
+    clock: Clock,
+    *,
+    handlers_honoured: bool,
+    images_kept_while_gate_is_off: Callable[[], Awaitable[frozenset[str]]],
+    pulled: Callable[[ImageKey, ImageSpec], Awaitable[None]],
+    metrics: PinMetrics,
+    changed: Callable[[], None],
+) -> AsyncIterator[NodeTools]:
+    pulls = PullEngine(
+        cri=node.runtime.cri,
+        credentials=node.credentials,
+        clock=clock,
+        metrics=metrics,
+        pulled=pulled,
+        used_bytes=lambda: used_bytes(node.runtime.cri, node.disk),
+        changed=changed,
+    )
+    resolver = Resolver(
+        registry=node.registry,
+        journal=node.state.journal("resolutions.jsonl"),
+        clock=clock,
+        platform_of=node.platform_of,
+        changed=changed,
+    )
+    try:
+        yield NodeTools(
+            cri=node.runtime.cri,
+            pins=node.runtime.pins,
+            pulls=pulls,
+            resolver=resolver,
+            disk=node.disk,
+            kubelet=node.kubelet,
+            handlers_honoured=handlers_honoured,
+            images_kept_while_gate_is_off=images_kept_while_gate_is_off,
+        )
+    finally:
+        await pulls.close()
+        await resolver.close()
 
 
 async def observe(
@@ -44,66 +92,56 @@ async def observe(
     *,
     node: Node | None,
     last_status: MachineConfigNodeStatus | None,
-    written: Written,
+    history: WriteHistory,
+    now: datetime,
 ) -> ObservedNodeImages:
-    """Everything that the plan of a node needs.
-
-    `node` is None on a host without a cluster, `last_status` where no status is reported.
-    """
-    keys = {key for image_set in desired.sets for key in image_set.images}
+    """`node` is None on a host without a cluster; `last_status` if there is no status."""
+    keys = rules.wanted_images(desired)
     images = await tools.cri.images()
-    tools.resolver.forget_all_but(keys)
-    tools.resolver.recall(keys)
-    resolutions = tools.resolver.resolutions()
-    found = present(keys, images, resolutions, handlers_honoured=tools.handlers_honoured)
+    resolutions = tools.resolver.resolutions(keys)
     cannot_pin = await tools.pins.cannot_pin()
     recorded = await tools.pins.recorded() if cannot_pin is None else ()
-    pins = tuple(one for one in recorded if not one.released)
-    unpinned = keys - _pinned(found, pins)
-    tools.pulls.forget_past_of_all_but(unpinned, kept=desired.settings.past_pulls_kept)
-    await tools.pulls.see_credentials()
     mountpoints = [usage.mountpoint for usage in (await tools.cri.filesystems()).images]
     space_of = {path: await tools.disk.space(path) for path in mountpoints}
-    spaces = tuple(space for space in space_of.values() if space is not None)
-    tools.pulls.see_used(_used_bytes(spaces))
-    return ObservedNodeImages(
+    observed = ObservedNodeImages(
         ready=node is None or _condition_is(node, "Ready", Truth.TRUE, absent=True),
         disk_pressure=node is not None
         and not _condition_is(node, "DiskPressure", Truth.FALSE, absent=True),
-        images=found,
+        images=present(keys, images, resolutions, handlers_honoured=tools.handlers_honoured),
         image_ids=frozenset(image.id for image in images),
-        pins=pins,
+        pins=tuple(one for one in recorded if not one.released),
         released_pins=tuple(one for one in recorded if one.released),
         pins_outdated=cannot_pin is None and await tools.pins.outdated(),
         cannot_pin="" if cannot_pin is None else cannot_pin.message,
-        pins_ignored=skew.pins_ignored(node.status.node_info.kubelet_version) if node else "",
+        pins_ignored=rules.pins_ignored(node.status.node_info.kubelet_version) if node else "",
         resolutions=resolutions,
         unresolved=tools.resolver.failed(),
+        resolving=tools.resolver.resolving(),
         handlers_honoured=tools.handlers_honoured,
-        left_by_gate=await _left_by_gate(tools, desired),
-        budget=await _budget(tools, spaces),
+        images_kept_while_gate_is_off=await _images_kept_while_gate_is_off(tools, desired),
+        budget=await _budget(tools, space_of.values()),
         disk_unchecked=_disk_unchecked(space_of),
         pulls=tools.pulls.snapshot(),
         transfer=tools.pulls.transfer,
         past_pulls=tools.pulls.past(),
         last_status=last_status or MachineConfigNodeStatus(),
         status_is_wanted=last_status is not None,
-        status_writes=written.statuses_at,
-        pins_written_at=written.pins_at,
-        pins_error=written.pins_error,
-        pins_delay=written.pins_delay,
-        reported_problems=written.problems,
     )
+    return replace(observed, history=_updated(history, desired, observed, now))
 
 
-def timed(
-    desired: Desired, observed: ObservedNodeImages, written: Written, now: datetime
-) -> tuple[ObservedNodeImages, Written]:
-    """With how long complete sets have waited for their pins, and what to remember for that."""
-    names = [one.name for one in desired.sets if rules.set_waits_for_pins(one, observed)]
-    remembered = written.with_unpinned(names, now)
-    unpinned_for = {name: now - since for name, since in remembered.unpinned_since.items()}
-    return replace(observed, unpinned_for=unpinned_for), remembered
+def _updated(
+    history: WriteHistory, desired: Desired, observed: ObservedNodeImages, now: datetime
+) -> WriteHistory:
+    """The clock may have been set back, so no time is later than `now`."""
+    unpinned, first_seen = history.unpinned_since, history.first_seen_at
+    waiting = (one.name for one in desired.sets if rules.set_waits_for_pins(one, observed))
+    generations = ((one.uid, one.generation) for one in desired.sets)
+    return replace(
+        history,
+        unpinned_since={name: min(unpinned.get(name, now), now) for name in waiting},
+        first_seen_at={one: first_seen.get(one, now) for one in generations},
+    )
 
 
 def present(
@@ -113,7 +151,7 @@ def present(
     *,
     handlers_honoured: bool,
 ) -> dict[ImageKey, Present]:
-    """The wanted images that the runtime lists, found by the names it gives them."""
+    """The wanted images that the runtime lists under their names."""
     listed = {
         (name, image.runtime_handler if handlers_honoured else ""): image
         for image in images
@@ -131,11 +169,6 @@ def present(
     return found
 
 
-def _pinned(images: Mapping[ImageKey, Present], pins: Iterable[RecordedPin]) -> frozenset[ImageKey]:
-    in_force = {recorded.pin.image_id for recorded in pins if recorded.effective}
-    return frozenset(key for key, image in images.items() if image.image_id in in_force)
-
-
 def _condition_is(node: Node, type_: str, wanted: Truth, *, absent: bool) -> bool:
     statuses = [one.status for one in node.status.conditions if one.type == type_]
     return statuses[0] is wanted if statuses else absent
@@ -149,27 +182,22 @@ def _disk_unchecked(space_of: Mapping[str, Space | None]) -> str:
 
 
 async def used_bytes(runtime: Cri, disk: Disk) -> int | None:
-    """What the image file systems hold; None when none of them can be seen."""
+    """Of all image file systems; None if none of them can be read."""
     usages = (await runtime.filesystems()).images
     spaces = [await disk.space(usage.mountpoint) for usage in usages]
-    return _used_bytes(tuple(space for space in spaces if space is not None))
+    used = [one.capacity_bytes - one.available_bytes for one in spaces if one is not None]
+    return sum(used) if used else None
 
 
-def _used_bytes(spaces: tuple[Space, ...]) -> int | None:
-    if not spaces:
-        return None
-    return sum(space.capacity_bytes - space.available_bytes for space in spaces)
-
-
-async def _left_by_gate(tools: NodeTools, desired: Desired) -> frozenset[str]:
-    """Sets without runtime classes are asked for nothing."""
+async def _images_kept_while_gate_is_off(tools: NodeTools, desired: Desired) -> frozenset[str]:
+    """Read only for sets with runtime classes."""
     if not any(image_set.unresolvable for image_set in desired.sets):
         return frozenset()
-    return await tools.left_by_gate()
+    return await tools.images_kept_while_gate_is_off()
 
 
-async def _budget(tools: NodeTools, spaces: tuple[Space, ...]) -> Budget | None:
-    """The tightest of the image file systems; None when the runtime names none that we can see."""
-    kubelet_limits = await tools.kubelet.limits()
-    budgets = [limits.budget(space, kubelet_limits) for space in spaces]
+async def _budget(tools: NodeTools, spaces: Iterable[Space | None]) -> Budget | None:
+    """Of the image file system with the least usable space; None if none can be read."""
+    limits = await tools.kubelet.limits()
+    budgets = [admission.budget(space, limits) for space in spaces if space is not None]
     return min(budgets, key=lambda budget: budget.usable_bytes, default=None)

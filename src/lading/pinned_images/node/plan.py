@@ -1,7 +1,7 @@
 """The policy of a node, read top-down: what to resolve, pull, pin and report.
 
-Every set gets its own verdict and none stops another. Pins are written for complete sets, and for
-what an incomplete set had pinned before; nothing is pinned that is not on the node.
+Every set gets its own verdict, and a failed set does not stop the others. A complete set is
+pinned. An incomplete set keeps the pins that it had. Only images on the node are pinned.
 """
 
 from collections.abc import Iterable
@@ -9,57 +9,45 @@ from datetime import datetime
 
 from lading.kernel import planning
 from lading.kernel.planning import Action, Plan
-from lading.kernel.values import replace
-from lading.pinned_images.node import activity, admission, events, report, rules, schedule
+from lading.pinned_images.node import admission, rules, schedule, status, verdicts
 from lading.pinned_images.node.types import (
     Desired,
+    ForgetImages,
     ObservedNodeImages,
-    Problem,
     ResolveImages,
     SetVerdict,
     WritePins,
 )
-from lading.pinned_images.progress import SetState
+from lading.pinned_images.types import SetState
 from lading.ports.cri import Pin
 
 
 def plan(desired: Desired, observed: ObservedNodeImages, now: datetime) -> Plan:
     admitted, refusals = admission.admit_by_storage(desired, observed)
-    found = verdicts(desired, observed, refusals, now)
+    found = verdicts.verdicts(desired, observed, refusals, now)
     pulls = schedule.pull_schedule(desired, admitted, observed, now)
     pins = pins_to_write(found, observed)
-    status = report.status_to_write(desired, found, observed, now)
+    writes = status.status_to_write(desired, found, observed, now)
     return Plan(
         actions=(
             *images_to_resolve(desired, observed, now),
+            *images_to_forget(desired, observed),
             *pulls,
             *pins,
-            *status,
-            *(event for write in status for event in events.events(found, observed, write.status)),
+            *writes,
+            *(event for write in writes for event in status.events(found, observed, write.status)),
         ),
         recheck_at=planning.earliest(
             read_back_at(desired, observed, now) if pins else None,
-            recheck_at(desired, found, observed, now, status_is_written=bool(status)),
+            recheck_at(desired, found, observed, now, status_is_written=bool(writes)),
         ),
-    )
-
-
-def verdicts(
-    desired: Desired, observed: ObservedNodeImages, refusals: dict[str, Problem], now: datetime
-) -> tuple[SetVerdict, ...]:
-    is_complete = all(key in observed.images for one in desired.sets for key in one.images)
-    here = frozenset() if is_complete else rules.layers_present(observed)
-    found = (rules.verdict(one, desired, observed, refusals, here=here) for one in desired.sets)
-    return tuple(
-        replace(one, activity=activity.activity(one.missing, desired, observed, now))
-        for one in found
     )
 
 
 def images_to_resolve(
     desired: Desired, observed: ObservedNodeImages, now: datetime
 ) -> tuple[ResolveImages, ...]:
-    wanted = {key for image_set in desired.sets for key in image_set.images}
+    wanted = rules.wanted_images(desired)
     unknown = tuple(
         sorted(key for key in wanted if rules.resolution_is_wanted(key, desired, observed, now))
     )
@@ -68,15 +56,25 @@ def images_to_resolve(
     return (ResolveImages(keys=unknown, because="their size on this node is not known"),)
 
 
+def images_to_forget(desired: Desired, observed: ObservedNodeImages) -> tuple[ForgetImages, ...]:
+    wanted = rules.wanted_images(desired)
+    unpinned = wanted - rules.pinned_images(observed)
+    known = observed.resolutions.keys() | observed.unresolved.keys() | observed.resolving
+    if known <= wanted and observed.past_pulls.keys() <= unpinned:
+        return ()
+    because = "no set wants the images, or they are pinned"
+    return (ForgetImages(wanted=wanted, unpinned=unpinned, because=because),)
+
+
 def pins_to_write(
-    verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages
+    found: tuple[SetVerdict, ...], observed: ObservedNodeImages
 ) -> tuple[Action, ...]:
-    """The pins of complete sets and the earlier ones of others; nothing if in force."""
+    """The pins of complete sets, and the earlier pins of the others. Empty if all are in force."""
     references: dict[str, str] = {}
     owners: dict[str, set[str]] = {}
     held = [
-        *((verdict.desired.name, _pins_of(verdict, observed)) for verdict in verdicts),
-        *((name, _recorded_pins(name, observed)) for name in _still_claimed(verdicts, observed)),
+        *((verdict.desired.name, _pins_of(verdict, observed)) for verdict in found),
+        *((name, _recorded_pins(name, observed)) for name in _still_claimed(found, observed)),
     ]
     for name, pins in held:
         for image_id, reference in pins:
@@ -99,7 +97,8 @@ def _pins_of(verdict: SetVerdict, observed: ObservedNodeImages) -> Iterable[tupl
         return
     name = verdict.desired.name
     released = frozenset[str]()
-    if not observed.status_is_wanted or name not in _claimed(observed):  # the report goes first
+    # The status stops claiming the set before its pins go.
+    if not observed.status_is_wanted or name not in _claimed(observed):
         released = rules.pins_left_by_gate(verdict.desired, observed)
     for image_id, reference in _recorded_pins(name, observed):
         if image_id not in released:
@@ -112,12 +111,12 @@ def _recorded_pins(set_name: str, observed: ObservedNodeImages) -> Iterable[tupl
             yield recorded.pin.image_id, recorded.pin.image
 
 
-def _still_claimed(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages) -> Iterable[str]:
-    """Sets that the node no longer has and still reports as pinned: the report goes first."""
+def _still_claimed(found: tuple[SetVerdict, ...], observed: ObservedNodeImages) -> Iterable[str]:
+    """Sets that the node no longer has, but reports as pinned. Their status is written first."""
     if not observed.status_is_wanted:
         return ()
     claimed = _claimed(observed)
-    return (name for name in report.lingering(verdicts, observed) if name in claimed)
+    return (name for name in status.sets_still_reported(found, observed) if name in claimed)
 
 
 def _claimed(observed: ObservedNodeImages) -> set[str]:
@@ -146,22 +145,22 @@ def _why_pins_change(wanted: tuple[Pin, ...], observed: ObservedNodeImages) -> s
 
 
 def read_back_at(desired: Desired, observed: ObservedNodeImages, now: datetime) -> datetime:
-    """Soon after pins were written; later when they were written just before and not taken."""
-    settings, before = desired.settings, observed.pins_written_at
+    """Soon after pins are written; later if the runtime did not take the last ones."""
+    settings, before = desired.settings, observed.history.pins_at
     again = before is not None and planning.due(before, settings.pins_interval, now=now) > now
     return now + (settings.pins_interval if again else settings.read_back_after)
 
 
 def recheck_at(
     desired: Desired,
-    verdicts: tuple[SetVerdict, ...],
+    found: tuple[SetVerdict, ...],
     observed: ObservedNodeImages,
     now: datetime,
     *,
     status_is_written: bool,
 ) -> datetime | None:
-    """After the resync period at the latest: what was removed by hand is noticed then."""
-    wanted = {key for image_set in desired.sets for key in image_set.images}
+    """After the resync period at the latest, to notice images that were removed by hand."""
+    wanted = rules.wanted_images(desired)
     retries = (rules.retry_at(key, pull, desired, now) for key, pull in observed.pulls.items())
     resolves = (
         rules.resolve_again_at(key, desired, observed, now)
@@ -173,8 +172,8 @@ def recheck_at(
     )
     stalls = (rules.stalls_at(pull, desired, now) for pull in observed.pulls.values())
     starts = (
-        rules.starts_at(verdict.desired, desired, now)
-        for verdict in verdicts
+        rules.starts_at(verdict.desired, desired, observed, now)
+        for verdict in found
         if verdict.state is not SetState.PINNED
     )
     due = planning.earliest(
@@ -184,7 +183,5 @@ def recheck_at(
             if instant is not None and instant > now
         )
     )
-    report_due = None if status_is_written else report.next_write_at(desired, observed, now)
-    credentials_due = rules.credentials_seen_at(desired, observed, now)
-    round_end = now + desired.settings.resync_period
-    return planning.earliest(round_end, due, report_due, credentials_due)
+    report_due = None if status_is_written else status.next_write_at(desired, observed, now)
+    return planning.earliest(now + desired.settings.resync_period, due, report_due)

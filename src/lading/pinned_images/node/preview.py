@@ -1,4 +1,4 @@
-"""What a node would do with its sets if they were applied now: pulls, bytes, refusals. Pure."""
+"""What a node would pull if sets were applied: images, bytes, refusals. Pure."""
 
 from collections.abc import Iterable, Mapping, Set
 
@@ -13,7 +13,7 @@ SPACE_NOT_SEEN = "the file system of the runtime's images cannot be seen from he
 
 
 class UnavailableImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An image that is not on the node, and that its registry does not hand out."""
+    """An image that is not on the node and cannot be pulled."""
 
     key: ImageKey
     reason: str
@@ -25,17 +25,17 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     set_names: tuple[str, ...]
     wanted: frozenset[ImageKey]
     wanted_before: frozenset[ImageKey] = frozenset()
-    """By the sets that the cluster has already, as they are."""
+    """By the sets that exist in the cluster."""
     missing: tuple[ImageKey, ...]
-    """Not on the node, whether they would be pulled or refused."""
+    """Not on the node, including images that would be refused."""
     unavailable: tuple[UnavailableImage, ...] = ()
     to_pull: tuple[ImageKey, ...]
     unknown: tuple[ImageKey, ...]
-    """Images of unknown size; they are pulled last and not counted."""
+    """Images of unknown size. They are pulled last and not counted."""
     pull_layers: frozenset[Layer]
-    """What is downloaded: the layers of the images to pull that are not on the node."""
+    """Missing layers of the images to pull."""
     disk_bytes: int
-    """What the pulled layers are expected to take on disk."""
+    """The expected size of the pulled layers on disk."""
     free_bytes: int | None
     space_problem: str = ""
     """Why the free space is unknown."""
@@ -48,17 +48,17 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def added(self) -> frozenset[ImageKey]:
-        """Images that the node holds because of the sets that are planned, and only of them."""
+        """Images that only the planned sets want."""
         return self.wanted - self.wanted_before
 
     @property
     def pending_before(self) -> tuple[ImageKey, ...]:
-        """Images to pull that sets of the cluster want already."""
+        """Images to pull that existing sets want."""
         return tuple(key for key in self.to_pull if key in self.wanted_before)
 
     @property
     def free_after_bytes(self) -> int | None:
-        """None when the free space or the size of an image is unknown."""
+        """None if the free space or the size of an image is unknown."""
         if self.free_bytes is None or self.unknown:
             return None
         return self.free_bytes - self.disk_bytes
@@ -66,7 +66,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 def preview(desired: Desired, observed: ObservedNodeImages) -> Preview:
     admitted, refused = admission.admit_by_storage(desired, observed)
-    wanted = {key for image_set in desired.sets for key in image_set.images}
+    wanted = rules.wanted_images(desired)
     unusable = {
         key: error
         for key in sorted(wanted)
@@ -87,7 +87,7 @@ def preview(desired: Desired, observed: ObservedNodeImages) -> Preview:
     return Preview(
         node_name=desired.node_name,
         set_names=tuple(image_set.name for image_set in desired.sets),
-        wanted=frozenset(wanted),
+        wanted=wanted,
         missing=tuple(sorted(wanted - observed.images.keys())),
         unavailable=_unavailable(wanted - observed.images.keys(), observed.unresolved),
         to_pull=to_pull,
@@ -102,12 +102,12 @@ def preview(desired: Desired, observed: ObservedNodeImages) -> Preview:
 
 
 def bytes_behind_cache(previews: Iterable[Preview]) -> int:
-    """What crosses the line to a site with a pull-through cache: every layer once."""
+    """The download of a site with a pull-through cache: every layer once."""
     return rules.bytes_of({layer for one in previews for layer in one.pull_layers})
 
 
 def with_failures(found: Preview, failures: Mapping[ImageKey, FailedResolution]) -> Preview:
-    """The preview after its registries were asked again for what is missing."""
+    """The preview, with failures that were found later."""
     known = {one.key for one in found.unavailable}
     more = _unavailable(set(found.missing) - known, failures)
     return replace(found, unavailable=(*found.unavailable, *more))

@@ -1,7 +1,4 @@
-"""How far a node is, in numbers, for a client that asks the agent itself. Pure.
-
-The status reports the same more rarely: it is written for the cluster, and every write costs.
-"""
+"""The progress of a node in numbers, for a client that asks the agent. Pure."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -10,7 +7,8 @@ import msgspec
 
 from lading.kernel import conditions
 from lading.kernel.images import ImageKey
-from lading.pinned_images.node import activity, admission, plan, rules
+from lading.pinned_images.node import admission, rules
+from lading.pinned_images.node import verdicts as verdict_rules
 from lading.pinned_images.node.types import (
     Budget,
     Desired,
@@ -18,7 +16,7 @@ from lading.pinned_images.node.types import (
     SetBytes,
     SetVerdict,
 )
-from lading.pinned_images.progress import (
+from lading.pinned_images.types import (
     Progress,
     PullProgress,
     SetProblem,
@@ -30,16 +28,15 @@ from lading.pinned_images.progress import (
 
 def progress(desired: Desired, observed: ObservedNodeImages, now: datetime) -> Progress:
     _, refusals = admission.admit_by_storage(desired, observed)
-    verdicts = plan.verdicts(desired, observed, refusals, now)
-    doing = activity.combined(verdict.activity for verdict in verdicts)
-    counts = rules.counts(desired.sets, observed, doing)
+    verdicts = verdict_rules.verdicts(desired, observed, refusals, now)
+    doing = verdict_rules.combined(verdict.activity for verdict in verdicts)
+    counts = verdict_rules.counts(desired.sets, observed, doing)
     here, arrivals = rules.layers_present(observed), _arrivals(desired, observed)
     return Progress(
         node=desired.node_name,
         message=str(counts),
         image_count=counts.wanted,
         present_count=counts.present,
-        bytes_wanted=counts.wanted_bytes,
         bytes_missing=counts.missing_bytes,
         bytes_per_second=int(arrivals.bytes_per_second),
         sets=tuple(
@@ -60,7 +57,7 @@ def progress(desired: Desired, observed: ObservedNodeImages, now: datetime) -> P
 
 
 class _Arrivals(msgspec.Struct, frozen=True, kw_only=True):
-    """Of all running pulls; each has its share by the bytes that it is to bring."""
+    """Of all running pulls. The share of each is by the bytes that it downloads."""
 
     expected: Mapping[ImageKey, int]
     arrived_bytes: int
@@ -86,7 +83,7 @@ def _arrivals(desired: Desired, observed: ObservedNodeImages) -> _Arrivals:
 def _set(
     verdict: SetVerdict, size: SetBytes | None, arrivals: _Arrivals, now: datetime
 ) -> SetProgress:
-    """A pull that is tried again is a pull; what failed before is among the problems."""
+    """A set is Pulling while a pull runs, also if an earlier one failed."""
     doing, share = verdict.activity, arrivals.share(verdict.missing)
     rate = arrivals.bytes_per_second * share
     arrived = int(arrivals.arrived_bytes * share)

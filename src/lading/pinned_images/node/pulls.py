@@ -1,13 +1,15 @@
-"""The pull engine: one task per pull, and a ledger that `observe` reads like any other fact.
+"""The pull engine: one task per pull, and a ledger for `observe`.
 
-It decides nothing: the plan decides what to start and what to cancel. A finished pull leaves the
-ledger and is seen as present in the runtime; a failed one stays with its error. How often an image
-was pulled is remembered until it is pinned: what is removed before must not be pulled in a loop.
+The plan decides what to start and what to cancel. A pull that succeeded leaves the ledger; a
+failed one stays with its error. The engine counts the pulls of an image until it is pinned, so
+that an image that is removed again and again is pulled less often. While pulls run, the engine
+watches the disk. While pulls are refused, it checks for new credentials.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import structlog
@@ -37,16 +39,20 @@ _KINDS: Mapping[type[cri.CriError], PullErrorKind] = {
 }
 
 PROGRESS_BYTES_MIN = 1024 * 1024
-"""The disk grows a little by itself, by logs and databases; a pull brings more."""
-LOOK_SECONDS = 2.0
-"""How often the disk is looked at while pulls run, so that a client that watches sees it grow."""
+"""Logs and databases make the disk grow a little without any pull."""
+DISK_SECONDS = 2.0
+"""How often the disk is read while pulls run. A client that watches sees it grow."""
+CREDENTIALS_SECONDS = 5.0
+"""How often new credentials are checked for after the registry refused a pull."""
+HISTORY_KEPT = timedelta(hours=1)
+"""Longer than the longest delay before a removed image is pulled again."""
 
 
 class _Refusal(msgspec.Struct, frozen=True, kw_only=True):
     image: str
     tried: tuple[Credential | None, ...]
-    seen: tuple[Credential, ...] = ()
-    """What there was at the last look."""
+    found: tuple[Credential, ...] = ()
+    """At the last check."""
 
 
 class PullEngine:
@@ -61,19 +67,20 @@ class PullEngine:
         used_bytes: Callable[[], Awaitable[int | None]],
         changed: Callable[[], None],
     ) -> None:
-        """`pulled` is called for every image that was pulled, with the name it was pulled by.
+        """`pulled` is called after every pull. `used_bytes` reads the image file system.
 
-        `used_bytes` is what the image file system holds; None when that cannot be seen.
+        `used_bytes` returns None if the file system cannot be read.
         """
         self._cri = cri
         self._credentials = credentials
         self._clock = clock
         self._metrics = metrics
         self._pulled = pulled
-        self._look = used_bytes
+        self._read_used_bytes = used_bytes
         self._changed = changed
         self._meter = TransferMeter()
-        self._looking: asyncio.Task[None] | None = None
+        self._disk_watch: asyncio.Task[None] | None = None
+        self._credentials_watch: asyncio.Task[None] | None = None
         self._ledger: dict[ImageKey, Pull] = {}
         self._past: dict[ImageKey, PastPulls] = {}
         self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
@@ -89,22 +96,17 @@ class PullEngine:
         return self._meter.transfer
 
     def past(self) -> Mapping[ImageKey, PastPulls]:
-        return dict(self._past)
+        oldest = self._clock.now() - HISTORY_KEPT
+        return {key: past for key, past in self._past.items() if past.last_at > oldest}
 
-    def forget_past_of_all_but(self, keys: Collection[ImageKey], *, kept: timedelta) -> None:
-        """Of these, pulls that are longer ago than `kept` are forgotten too."""
-        oldest = self._clock.now() - kept
-        self._past = {
-            key: past for key, past in self._past.items() if key in keys and past.last_at > oldest
-        }
+    def drop_history_except(self, keys: Collection[ImageKey]) -> None:
+        self._past = {key: past for key, past in self.past().items() if key in keys}
 
     def start(self, key: ImageKey, spec: ImageSpec, *, new_bytes: int) -> None:
-        """Starts the pull unless it is running; returns at once."""
+        """Starts the pull unless it runs already. Does not wait for it."""
         before = self._ledger.get(key, Pull(running=False, attempts=0))
         if before.running:
             return
-        if not self._tasks:
-            self._meter.begin()
         attempts, began = before.attempts + 1, self._clock.now()
         self._ledger[key] = replace(
             before,
@@ -116,23 +118,30 @@ class PullEngine:
         )
         work = self._pull(key, spec, new_bytes)
         self._tasks[key] = asyncio.create_task(work, name=f"pull {key}")
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look_while_pulling(), name="look at the disk")
+        self._disk_watch = _running(self._disk_watch, self._watch_disk)
 
-    async def _look_while_pulling(self) -> None:
+    async def _watch_disk(self) -> None:
+        """Until no pull runs; then the growth of the disk belongs to pulls that ended."""
+        self._meter.begin()
+        await self._read_disk_usage()
         while self._tasks:
-            await self._clock.sleep(LOOK_SECONDS)
-            try:
-                self.see_used(await self._look())
-            except cri.CriError as error:
-                log.debug("the image file system is not known", error=error.message)
+            await self._clock.sleep(DISK_SECONDS)
+            await self._read_disk_usage()
+        self._meter.end()
 
-    def see_used(self, used_bytes: int | None) -> None:
-        """What the image file system holds now; None when it cannot be seen.
+    async def _read_disk_usage(self) -> None:
+        try:
+            self.record_disk_usage(await self._read_used_bytes())
+        except cri.CriError as error:
+            log.debug("the image file system is not known", error=error.message)
 
-        No runtime tells how far a single pull is. When the disk grows, each may be the one.
+    def record_disk_usage(self, used_bytes: int | None) -> None:
+        """None if the image file system cannot be read.
+
+        No runtime reports the progress of a single pull. If the disk grows, all of them count as
+        making progress.
         """
-        self._meter.see(used_bytes, at=self._clock.monotonic())
+        self._meter.record(used_bytes, at=self._clock.monotonic())
         before, self._used_bytes = self._used_bytes, used_bytes
         if used_bytes is not None and before is not None:
             if before <= used_bytes < before + PROGRESS_BYTES_MIN:
@@ -146,20 +155,21 @@ class PullEngine:
                 self._ledger[key] = replace(pull, progress_at=progress_at)
 
     def abandon(self, key: ImageKey, reason: str) -> None:
-        """Ends a pull that makes no progress; it counts as failed."""
+        """Cancels a pull without progress. It counts as failed."""
         if key in self._tasks:
             self._stalled[key] = reason
             self._tasks[key].cancel()
 
     def cancel(self, key: ImageKey) -> None:
-        """Ends the pull, or forgets how it failed."""
+        """Cancels the pull, or removes its failure from the ledger."""
         if key in self._tasks:
             self._tasks[key].cancel()
         elif self._ledger.pop(key, None) is not None:
             self._changed()
 
     async def close(self) -> None:
-        tasks = (*self._tasks.values(), *((self._looking,) if self._looking else ()))
+        watches = (self._disk_watch, self._credentials_watch)
+        tasks = (*self._tasks.values(), *(task for task in watches if task is not None))
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -168,7 +178,7 @@ class PullEngine:
         began = self._clock.monotonic()
         try:
             await self._pull_with_any(key, spec)
-            await self._see(spec)
+            await self._check_listed(spec)
             await self._pulled(key, spec)
         except cri.CriError as error:
             self._fail(key, kind=kind_of(error), message=error.message)
@@ -181,21 +191,20 @@ class PullEngine:
             self._fail(key, kind=PullErrorKind.STALLED, message=self._stalled[key])
         else:
             self._ledger.pop(key, None)
-            count = self._past[key].count + 1 if key in self._past else 1
+            past = self.past()
+            count = past[key].count + 1 if key in past else 1
             self._past[key] = PastPulls(count=count, last_at=self._clock.now())
             self._meter.finish(new_bytes)
             self._metrics.pulled(seconds=self._clock.monotonic() - began, size_bytes=new_bytes)
         finally:
             del self._tasks[key]
             self._stalled.pop(key, None)
-            if not self._tasks:
-                self._meter.end()
             self._changed()
 
     async def _pull_with_any(self, key: ImageKey, spec: ImageSpec) -> None:
-        """With each credential that matches, until one is accepted.
+        """Tries each credential that matches, until the registry accepts one.
 
-        Those that were remembered are asked for anew once, as a plugin may have a fresh one.
+        If it refuses all, credentials are read again once: a plugin may have a new one.
         """
         found = await self._credentials.credentials(spec.image)
         tried: list[Credential | None] = []
@@ -215,12 +224,13 @@ class PullEngine:
                     return
         assert refusal is not None
         self._refusals[key] = _Refusal(image=spec.image, tried=tuple(tried))
+        self._credentials_watch = _running(self._credentials_watch, self._watch_credentials)
         raise refusal
 
     async def _refusal(
         self, spec: ImageSpec, credential: Credential | None
     ) -> cri.Unauthorized | None:
-        """None when the image was pulled."""
+        """None if the image was pulled."""
         try:
             await self._cri.pull(spec, credential)
         except cri.Unauthorized as error:
@@ -229,23 +239,29 @@ class PullEngine:
             self._credentials.accepted(spec.image, credential)
         return None
 
-    async def see_credentials(self) -> None:
-        """Whether there is a new credential for a pull that was refused.
+    async def _watch_credentials(self) -> None:
+        while self._refusals:
+            await self._clock.sleep(CREDENTIALS_SECONDS)
+            await self.check_for_new_credentials()
 
-        It must be found twice: some plugins make another one at each call, and that is no news.
+    async def check_for_new_credentials(self) -> None:
+        """Marks refused pulls for which there is a new credential.
+
+        Two checks must find the same one: some plugins return a new credential on every call.
         """
         self._refusals = {key: one for key, one in self._refusals.items() if key in self._ledger}
         for key, refusal in tuple(self._refusals.items()):
             if self._ledger[key].running:
                 continue
             found = await self._credentials.credentials(refusal.image)
-            is_news = found == refusal.seen and any(one not in refusal.tried for one in found)
-            self._refusals[key] = replace(refusal, seen=found)
+            is_news = found == refusal.found and any(one not in refusal.tried for one in found)
+            self._refusals[key] = replace(refusal, found=found)
             if is_news and key in self._ledger:
                 self._ledger[key] = replace(self._ledger[key], credentials_changed=True)
+                self._changed()
 
-    async def _see(self, spec: ImageSpec) -> None:
-        """What is not listed under its name counts as missing, and would be pulled for ever."""
+    async def _check_listed(self, spec: ImageSpec) -> None:
+        """An image that is not listed under its name would be pulled again and again."""
         image = await self._cri.image(spec)
         names = (*image.repo_digests, *image.repo_tags) if image else ()
         if spec.image not in names:
@@ -253,7 +269,7 @@ class PullEngine:
             raise cri.CriError(f"it was pulled, but the runtime {instead}", image=spec.image)
 
     def _fail(self, key: ImageKey, *, kind: PullErrorKind, message: str) -> None:
-        """A runtime repeats the URL that it asked for, and a registry may have signed that."""
+        """The message of a runtime may have a signed URL, so it is cleaned."""
         self._metrics.failed(kind)
         error = PullError(kind=kind, message=texts.bounded_text(message), at=self._clock.now())
         failed = replace(self._ledger[key], running=False, error=error)
@@ -271,3 +287,12 @@ def kind_of(error: cri.CriError) -> PullErrorKind:
     if isinstance(error, cri.Transient):
         return PullErrorKind.UNAVAILABLE
     return _KINDS.get(type(error), PullErrorKind.OTHER)
+
+
+def _running(
+    task: asyncio.Task[None] | None, work: Callable[[], Coroutine[Any, Any, None]]
+) -> asyncio.Task[None]:
+    """The task if it still runs, else a new one."""
+    if task is not None and not task.done():
+        return task
+    return asyncio.create_task(work(), name=work.__name__)

@@ -1,8 +1,8 @@
 """Resolves images: the manifest for the platform of this node or of a guest, and its layers.
 
-Like the pull engine it works in the background and is observed. What a digest resolves to never
-changes, so it is written to a journal, and a registry is asked once in the node's life. Memory
-holds what is wanted, and no more layers than a limit: no number of sets can fill it.
+It works in the background, and `observe` reads its results. A digest always resolves to the same
+manifest, so results are kept in a journal, and each registry is asked once. The number of layers
+in memory is limited.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from lading.pinned_images.node.types import FailedResolution, PullError, PullErr
 from lading.ports import platform_image
 from lading.ports import registry as registries
 from lading.ports.clock import Clock
-from lading.ports.journal import Journal
+from lading.ports.node import Journal
 from lading.ports.registry import Registry
 
-RESOLVES_PER_REGISTRY_MAX = 8  # each has its own, so that one that hangs blocks no other
+RESOLVES_PER_REGISTRY_MAX = 8  # a registry that hangs does not block others
 LAYERS_KNOWN_MAX = 100_000  # about 20 MB; 5,000 images of 20 layers
-ERROR_BYTES_MAX = 1024  # what a status shows of it
+ERROR_BYTES_MAX = 1024  # the limit of a status
 
 log = structlog.get_logger(__name__)
 
@@ -42,7 +42,7 @@ _KINDS: Mapping[type[Exception], PullErrorKind] = {
     registries.RegistryError: PullErrorKind.REJECTED,
     Malformed: PullErrorKind.REJECTED,
 }
-"""The first that fits."""
+"""The first match counts."""
 
 
 class Resolver:
@@ -66,14 +66,22 @@ class Resolver:
         self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
         self._free: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
-    def resolutions(self) -> Mapping[ImageKey, Resolution]:
+    def resolutions(self, keys: Iterable[ImageKey] = ()) -> Mapping[ImageKey, Resolution]:
+        """All that is in memory, and what the journal has of these images."""
+        for key in keys:
+            is_new = not (key in self._known or key in self._tasks or key in self._failed)
+            if is_new and (noted := self._noted(key)) is not None:
+                self._learn(key, noted)
         return dict(self._known)
 
     def failed(self) -> Mapping[ImageKey, FailedResolution]:
         return dict(self._failed)
 
-    def forget_all_but(self, wanted: Set[ImageKey]) -> None:
-        """Drops what is known about other images, and stops resolving them."""
+    def resolving(self) -> frozenset[ImageKey]:
+        return frozenset(self._tasks)
+
+    def drop_except(self, wanted: Set[ImageKey]) -> None:
+        """Removes other images from memory, and stops resolving them."""
         for key in self._known.keys() - wanted:
             self._layer_count -= len(self._known.pop(key).layers)
         for key in self._failed.keys() - wanted:
@@ -81,15 +89,8 @@ class Resolver:
         for key in self._tasks.keys() - wanted:
             self._tasks.pop(key).cancel()
 
-    def recall(self, keys: Iterable[ImageKey]) -> None:
-        """Knows again what the journal has: after a restart, nothing has become unknown."""
-        for key in keys:
-            is_new = not (key in self._known or key in self._tasks or key in self._failed)
-            if is_new and (noted := self._noted(key)) is not None:
-                self._learn(key, noted)
-
     def resolve(self, keys: Iterable[ImageKey]) -> None:
-        """Starts to resolve what is not known; returns at once."""
+        """Starts to resolve images that are not known. Does not wait for them."""
         keys = tuple(keys)
         for key in keys:
             if key in self._known or key in self._tasks:
@@ -103,7 +104,7 @@ class Resolver:
             self._changed()
 
     async def wait(self) -> None:
-        """Until every image that `resolve` was called for is resolved or has failed."""
+        """Until all images are resolved or have failed."""
         while self._tasks:
             await asyncio.wait(tuple(self._tasks.values()))
 
@@ -155,7 +156,7 @@ class Resolver:
         )
 
     def _write(self, key: ImageKey, found: Resolution) -> None:
-        """An entry that is lost costs one more request after a restart, and nothing else."""
+        """Best effort: a lost entry costs one more request after a restart."""
         try:
             self._journal.put(self._entry(key), _written(found))
         except OSError as error:
@@ -188,9 +189,9 @@ def _written(resolution: Resolution) -> dict[str, Any]:
 
 
 def _read(entry: Any, *, of: str) -> Resolution | None:
-    """None when there is no entry, or one that is not what the registry can have said.
+    """None if the entry is missing, malformed, or names another repository.
 
-    The runtime pulls the manifest by its name, so one of another repository is none.
+    The runtime pulls the manifest by its name, so the repository must be that of the image.
     """
     try:
         read = msgspec.convert(entry, _Entry)

@@ -1,31 +1,41 @@
-"""The facts that the plan decides by, each a small pure function named after what it finds."""
+"""The facts that the plan decides by, each a small pure function. No decisions."""
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
-from lading.kernel import durations, planning
+from lading.kernel import planning
 from lading.kernel.images import ImageKey, Layer
-from lading.pinned_images.node import earlier_errors
 from lading.pinned_images.node.types import (
-    Activity,
     Desired,
     DesiredSet,
-    ImageCounts,
     ObservedNodeImages,
     Problem,
     Pull,
     PullError,
     PullErrorKind,
     SetBytes,
-    SetVerdict,
 )
-from lading.pinned_images.progress import SetState
 from lading.pinned_images.reasons import Reason
 
-# A passing failure (a registry restarting) is progress until it has happened this often.
+# A passing failure, such as a registry that restarts, is progress until it happened this often.
 TRANSIENT_FAILURES_MAX = 3
 REMOVALS_UNREPORTED_MAX = 2
+# Before these patch releases the kubelet ignored `pinned` when it collected garbage
+# (kubernetes pull request 119986).
+_FIRST_PATCH_BY_MINOR = {25: 14, 26: 9, 27: 6, 28: 2}
+_VERSION = re.compile(r"v?1\.(?P<minor>[0-9]+)\.(?P<patch>[0-9]+)")
+
+
+def wanted_images(desired: Desired) -> frozenset[ImageKey]:
+    return frozenset(key for image_set in desired.sets for key in image_set.images)
+
+
+def pinned_images(observed: ObservedNodeImages) -> frozenset[ImageKey]:
+    """The images that the runtime reports as pinned by us, for any set."""
+    in_force = {recorded.pin.image_id for recorded in observed.pins if recorded.effective}
+    return frozenset(key for key, image in observed.images.items() if image.image_id in in_force)
 
 
 def images_missing(image_set: DesiredSet, observed: ObservedNodeImages) -> tuple[ImageKey, ...]:
@@ -33,7 +43,7 @@ def images_missing(image_set: DesiredSet, observed: ObservedNodeImages) -> tuple
 
 
 def set_is_pinned(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
-    """Every image is here and the runtime itself reports our pin for this set as in force."""
+    """All images are here, and the runtime reports them as pinned for this set."""
     in_force = {
         recorded.pin.image_id
         for recorded in observed.pins
@@ -46,7 +56,7 @@ def set_is_pinned(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
 
 
 def set_waits_for_pins(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
-    """Everything is here, and could be pinned."""
+    """All images are here and can be pinned, but are not pinned yet."""
     return (
         observed.node_is_well
         and not image_set.unresolvable
@@ -55,14 +65,16 @@ def set_waits_for_pins(image_set: DesiredSet, observed: ObservedNodeImages) -> b
     )
 
 
-def pins_are_late(image_set: DesiredSet, desired: Desired, observed: ObservedNodeImages) -> bool:
-    unpinned_for = observed.unpinned_for.get(image_set.name, timedelta(0))
-    return unpinned_for >= desired.settings.pinning_timeout
+def pins_are_late(
+    image_set: DesiredSet, desired: Desired, observed: ObservedNodeImages, now: datetime
+) -> bool:
+    since = observed.history.unpinned_since.get(image_set.name, now)
+    return now - since >= desired.settings.pinning_timeout
 
 
 def why_pins_are_late(image_set: DesiredSet, observed: ObservedNodeImages) -> str:
-    if observed.pins_delay:
-        return observed.pins_delay
+    if observed.history.pins_delay:
+        return observed.history.pins_delay
     recorded = {one.pin.image_id for one in observed.pins if image_set.name in one.pin.owners}
     unrecorded = [
         str(key) for key in image_set.images if observed.images[key].image_id not in recorded
@@ -72,8 +84,8 @@ def why_pins_are_late(image_set: DesiredSet, observed: ObservedNodeImages) -> st
 
 
 def pin_not_taken(image_set: DesiredSet, observed: ObservedNodeImages) -> str:
-    """An image that we pinned and the runtime reports as unpinned; empty when there is none."""
-    if observed.pins_written_at is None:
+    """An image that we pinned and that the runtime reports as unpinned; empty if there is none."""
+    if observed.history.pins_at is None:
         return ""
     for recorded in observed.pins:
         if image_set.name in recorded.pin.owners and not recorded.effective:
@@ -82,18 +94,18 @@ def pin_not_taken(image_set: DesiredSet, observed: ObservedNodeImages) -> str:
 
 
 def pins_left_by_gate(image_set: DesiredSet, observed: ObservedNodeImages) -> frozenset[str]:
-    """The IDs of images that the set pins for runtime classes only, although their gate is off."""
+    """The IDs of images that the set still pins for runtime classes, although their gate is off."""
     of_host = {observed.images[key].image_id for key in image_set.images if key in observed.images}
     return frozenset(
         recorded.pin.image_id
         for recorded in observed.pins
         if image_set.name in recorded.pin.owners
-        and recorded.pin.image_id in observed.left_by_gate - of_host
+        and recorded.pin.image_id in observed.images_kept_while_gate_is_off - of_host
     )
 
 
 def pull_error(key: ImageKey, observed: ObservedNodeImages) -> PullError | None:
-    """The last failure of a pull, if it is one that must be reported."""
+    """The last failure of the pull, if it must be reported."""
     pull = observed.pulls.get(key)
     if pull is None or pull.error is None:
         return None
@@ -102,7 +114,7 @@ def pull_error(key: ImageKey, observed: ObservedNodeImages) -> PullError | None:
 
 
 def resolve_error(key: ImageKey, observed: ObservedNodeImages) -> PullError | None:
-    """Why the manifest that we must choose ourselves is not known, if that must be reported."""
+    """Why the manifest for the guests is unknown, if that must be reported."""
     failed = observed.unresolved.get(key)
     if failed is None or not manifest_is_ours_to_choose(key, observed):
         return None
@@ -115,7 +127,7 @@ def is_reported(error: PullError, failures: int) -> bool:
 
 
 def manifest_is_ours_to_choose(key: ImageKey, observed: ObservedNodeImages) -> bool:
-    """A runtime that ignores handlers would take the host's manifest for the guests."""
+    """A runtime that ignores handlers would pull the manifest of the host for the guests."""
     return bool(key.runtime_handler) and not observed.handlers_honoured
 
 
@@ -128,32 +140,21 @@ def guests_cannot_run(key: ImageKey, observed: ObservedNodeImages) -> PullError 
 
 
 def can_be_pulled(key: ImageKey, observed: ObservedNodeImages) -> bool:
-    """Once it is resolved; where the runtime chooses the manifest, also when that failed."""
+    """True once resolved. If the runtime chooses the manifest, also if resolving failed."""
     if key in observed.resolutions:
         return True
     return key in observed.unresolved and not manifest_is_ours_to_choose(key, observed)
 
 
 def retry_at(key: ImageKey, pull: Pull, desired: Desired, now: datetime) -> datetime | None:
-    """When a failed pull may be tried again: doubling, with a jitter of each node's own."""
+    """When a failed pull is retried: the delay doubles, with a jitter of each node."""
     if pull.error is None or pull.running or pull.credentials_changed:
         return None
     return _retry_at(key, pull.error, pull.attempts, desired, now)
 
 
-def credentials_seen_at(
-    desired: Desired, observed: ObservedNodeImages, now: datetime
-) -> datetime | None:
-    """When to look whether there is a new credential for a pull that was refused."""
-    refused = any(
-        pull.error is not None and pull.error.kind is PullErrorKind.UNAUTHORIZED
-        for pull in observed.pulls.values()
-    )
-    return now + desired.settings.credentials_interval if refused else None
-
-
 def stalls_at(pull: Pull, desired: Desired, now: datetime) -> datetime | None:
-    """When a running pull is given up unless bytes arrive before."""
+    """When a running pull is cancelled, unless bytes arrive before."""
     if not pull.running or pull.progress_at is None:
         return None
     began = min(pull.progress_at, now)  # the clock may have been set back
@@ -165,7 +166,7 @@ def removed_image_pulled_at(
 ) -> datetime | None:
     """When an image is pulled again that was removed before it was pinned; the first time at once.
 
-    It is counted from the last pull, so an image that stayed for long does not wait.
+    The delay counts from the last pull, so an image that was here for long does not wait.
     """
     past = observed.past_pulls.get(key)
     if past is None or past.count == 1 or key in observed.images:
@@ -176,7 +177,7 @@ def removed_image_pulled_at(
 
 
 def removals(key: ImageKey, observed: ObservedNodeImages) -> int:
-    """How often a missing image was removed after a pull, if that must be reported; else 0."""
+    """How often a missing image was removed after a pull; 0 if that need not be reported."""
     past = observed.past_pulls.get(key)
     return past.count if past is not None and past.count > REMOVALS_UNREPORTED_MAX else 0
 
@@ -184,7 +185,7 @@ def removals(key: ImageKey, observed: ObservedNodeImages) -> int:
 def resolve_again_at(
     key: ImageKey, desired: Desired, observed: ObservedNodeImages, now: datetime
 ) -> datetime | None:
-    """When an image that could not be resolved is resolved again; only while it is missing."""
+    """When resolving is retried; None if the image is here or did not fail."""
     failed = observed.unresolved.get(key)
     if failed is None or key in observed.images:
         return None
@@ -199,20 +200,23 @@ def _retry_at(
     return planning.due(error.at, delay, now=now)
 
 
-def starts_at(image_set: DesiredSet, desired: Desired, now: datetime) -> datetime:
-    """Each node begins a new generation at its own moment of the spread."""
+def starts_at(
+    image_set: DesiredSet, desired: Desired, observed: ObservedNodeImages, now: datetime
+) -> datetime:
+    """Each node starts a new generation at its own moment of `start_spread`."""
+    seen_at = observed.history.first_seen_at.get((image_set.uid, image_set.generation), now)
     share = fraction(desired.node_name, image_set.name, str(image_set.generation))
-    return planning.due(image_set.first_seen_at, desired.settings.start_spread * share, now=now)
+    return planning.due(seen_at, desired.settings.start_spread * share, now=now)
 
 
 def fraction(*words: str) -> float:
-    """A number in [0, 1) that is the same for the same words, on every machine."""
+    """A number in [0, 1): the same for the same words on every machine."""
     digest = hashlib.sha256("\0".join(words).encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
 def space_is_exhausted(desired: Desired, observed: ObservedNodeImages, now: datetime) -> bool:
-    """A pull hit the end of the disk and its time to try again has not come."""
+    """A pull filled the disk, and its retry is not due yet."""
     return any(
         pull.error is not None
         and pull.error.kind is PullErrorKind.NO_SPACE
@@ -225,7 +229,7 @@ def space_is_exhausted(desired: Desired, observed: ObservedNodeImages, now: date
 def resolution_is_wanted(
     key: ImageKey, desired: Desired, observed: ObservedNodeImages, now: datetime
 ) -> bool:
-    """Once for every image, and again only for one that is still to be pulled."""
+    """Once for every image. Retried only while the image is missing."""
     if key in observed.resolutions:
         return False
     if key not in observed.unresolved:
@@ -235,7 +239,7 @@ def resolution_is_wanted(
 
 
 def layers_present(observed: ObservedNodeImages) -> frozenset[Layer]:
-    """Layers of the images that are here, as far as we know what they are made of."""
+    """The known layers of the images that are here."""
     return layers_of(observed.images, observed)
 
 
@@ -249,9 +253,9 @@ def layers_of(keys: Iterable[ImageKey], observed: ObservedNodeImages) -> frozens
 
 
 def mean_image_bytes(desired: Desired, observed: ObservedNodeImages) -> float:
-    """The mean size of the images that the node should have, as far as sizes are known."""
-    wanted = {key for image_set in desired.sets for key in image_set.images}
-    sizes = [observed.resolutions[key].size_bytes for key in wanted & observed.resolutions.keys()]
+    """The mean size of the wanted images with a known size."""
+    known = wanted_images(desired) & observed.resolutions.keys()
+    sizes = [observed.resolutions[key].size_bytes for key in known]
     return sum(sizes) / len(sizes) if sizes else 0.0
 
 
@@ -262,7 +266,7 @@ def bytes_of(layers: Iterable[Layer]) -> int:
 def bytes_missing(
     missing: Collection[ImageKey], observed: ObservedNodeImages, here: frozenset[Layer]
 ) -> int | None:
-    """None when the size of an image is not known."""
+    """None if the size of an image is unknown."""
     if any(key not in observed.resolutions for key in missing):
         return None
     return bytes_of(layers_of(missing, observed) - here)
@@ -271,32 +275,15 @@ def bytes_missing(
 def set_bytes(
     image_set: DesiredSet, observed: ObservedNodeImages, here: frozenset[Layer]
 ) -> SetBytes | None:
-    """None when the size of an image is not known; `here` are the layers on the node."""
+    """None if the size of an image is unknown. `here` are the layers on the node."""
     if any(key not in observed.resolutions for key in image_set.images):
         return None
     layers = layers_of(image_set.images, observed)
     return SetBytes(total=bytes_of(layers), present=bytes_of(layers & here))
 
 
-def counts(
-    sets: Iterable[DesiredSet], observed: ObservedNodeImages, activity: Activity
-) -> ImageCounts:
-    """`activity` is that of the whole node."""
-    wanted = {key for image_set in sets for key in image_set.images}
-    missing = wanted - observed.images.keys()
-    here = layers_present(observed) if missing else frozenset()
-    return ImageCounts(
-        wanted=len(wanted),
-        present=len(wanted) - len(missing),
-        pulling=sum(pull.running for pull in observed.pulls.values()),
-        wanted_bytes=bytes_of(layers_of(wanted, observed)),
-        missing_bytes=bytes_missing(missing, observed, here),
-        activity=activity,
-    )
-
-
 def node_problem(observed: ObservedNodeImages, node_name: str) -> Problem | None:
-    """What keeps the whole node from pulling and pinning."""
+    """A condition of the Node that stops all pulls and pins."""
     if not observed.ready:
         return Problem(
             reason=Reason.NODE_NOT_READY,
@@ -310,71 +297,17 @@ def node_problem(observed: ObservedNodeImages, node_name: str) -> Problem | None
     return None
 
 
-def verdict(
-    image_set: DesiredSet,
-    desired: Desired,
-    observed: ObservedNodeImages,
-    refusals: dict[str, Problem],
-    *,
-    here: frozenset[Layer],
-) -> SetVerdict:
-    """`here` are the layers of the images that are on the node."""
-    missing = images_missing(image_set, observed)
-    problems = tuple(_problems(image_set, desired, observed, missing, refusals))
-    if not missing and not image_set.unresolvable:
-        done = set_is_pinned(image_set, observed)
-        state = SetState.PINNED if done else SetState.FAILED if problems else SetState.PINNING
-        return SetVerdict(desired=image_set, state=state, problems=() if done else problems)
-    return SetVerdict(
-        desired=image_set,
-        state=SetState.FAILED if problems else SetState.PULLING,
-        missing=missing,
-        missing_bytes=bytes_missing(missing, observed, here),
-        problems=problems,
+def pins_ignored(kubelet_version: str) -> str:
+    """Why pins do not protect on this node. Empty if they do, or if the version is unknown."""
+    match = _VERSION.match(kubelet_version)
+    if match is None:
+        return ""
+    minor, patch = int(match["minor"]), int(match["patch"])
+    first = _FIRST_PATCH_BY_MINOR.get(minor)
+    if minor > max(_FIRST_PATCH_BY_MINOR) or (first is not None and patch >= first):
+        return ""
+    wanted = f"1.{minor}.{first}" if first is not None else "1.25.14"
+    return (
+        f"images are pinned in the runtime, but kubelet {kubelet_version} ignores pins when it "
+        f"collects garbage; {wanted} and later honour them"
     )
-
-
-def _problems(
-    image_set: DesiredSet,
-    desired: Desired,
-    observed: ObservedNodeImages,
-    missing: tuple[ImageKey, ...],
-    refusals: dict[str, Problem],
-) -> Iterable[Problem]:
-    if (problem := node_problem(observed, desired.node_name)) is not None:
-        yield problem
-    for text in image_set.unresolvable:
-        yield Problem(reason=Reason.PREFETCH_FAILED, message=text)
-    if image_set.name in refusals:
-        yield refusals[image_set.name]
-    earlier = earlier_errors.earlier_errors(image_set, missing, observed)
-    for key in missing:
-        error = pull_error(key, observed)
-        if error is None and key in earlier:
-            yield earlier[key]
-        elif error is not None:
-            no_space = error.kind is PullErrorKind.NO_SPACE
-            reason = Reason.NO_SPACE if no_space else Reason.PREFETCH_FAILED
-            message = f"failed to pull {key}: {error.message}"
-            yield Problem(reason=reason, message=message, image=str(key))
-        elif (error := resolve_error(key, observed)) is not None:
-            message = f"failed to resolve {key}: {error.message}"
-            yield Problem(reason=Reason.PREFETCH_FAILED, message=message, image=str(key))
-        elif count := removals(key, observed):
-            message = f"{key} was pulled {count} times, and removed before its set was complete"
-            yield Problem(reason=Reason.IMAGE_REMOVED, message=message, image=str(key))
-    image = "" if missing else pin_not_taken(image_set, observed)
-    if image:
-        message = f"{image} was pinned, but the runtime does not report it as pinned"
-        yield Problem(reason=Reason.PIN_NOT_TAKEN, message=message, image=image)
-    if not missing and observed.pins_error:
-        message = f"all images are on the node, but pinning failed: {observed.pins_error}"
-        yield Problem(reason=Reason.PINNING_FAILED, message=message)
-    if not missing and observed.cannot_pin:
-        message = f"all images are on the node, but they cannot be pinned: {observed.cannot_pin}"
-        yield Problem(reason=Reason.CANNOT_PIN, message=message)
-    elif pins_are_late(image_set, desired, observed) and not observed.pins_error and not image:
-        cause = why_pins_are_late(image_set, observed)
-        after = durations.format_duration(desired.settings.pinning_timeout)
-        message = f"all images are on the node, but they are not pinned after {after}: {cause}"
-        yield Problem(reason=Reason.PINNING_FAILED, message=message)

@@ -1,7 +1,4 @@
-"""Which pulls start, in which order, and which are given up. Pure.
-
-It never waits: the result of a pull is observed by the next reconcile.
-"""
+"""Which pulls start, in which order, and which are cancelled. Pure."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -23,7 +20,6 @@ from lading.ports.cri import ImageSpec
 def pull_schedule(
     desired: Desired, admitted: frozenset[ImageKey], observed: ObservedNodeImages, now: datetime
 ) -> tuple[Action, ...]:
-    """Starts and cancels; never waits."""
     cancelled = tuple(_cancellations(desired, observed, now))
     if rules.node_problem(observed, desired.node_name) is not None:
         return cancelled
@@ -48,8 +44,8 @@ def pull_schedule(
 def _cancellations(
     desired: Desired, observed: ObservedNodeImages, now: datetime
 ) -> Iterable[CancelPull]:
-    """A runtime lists an image a moment before its pull has ended, which then ends by itself."""
-    wanted = {key for image_set in desired.sets for key in image_set.images}
+    """A running pull of an image that is listed already is left alone: it is about to end."""
+    wanted = rules.wanted_images(desired)
     for key, pull in sorted(observed.pulls.items()):
         if key not in wanted:
             yield CancelPull(key=key, because="no set wants it any more")
@@ -76,7 +72,7 @@ def _may_start(
         return False
     retry = rules.retry_at(key, pull, desired, now) if pull is not None else None
     removed = rules.removed_image_pulled_at(key, desired, observed, now)
-    waits = (rules.starts_at(image_set, desired, now), retry, removed)
+    waits = (rules.starts_at(image_set, desired, observed, now), retry, removed)
     return all(instant is None or instant <= now for instant in waits)
 
 
@@ -86,14 +82,14 @@ def _first_with_its_layers(
     desired: Desired,
     observed: ObservedNodeImages,
 ) -> set[ImageKey]:
-    """Without images that wait for an image of another repository which brings a shared layer.
+    """Leaves out images that share a layer with an image of another repository.
 
     A cache keeps a layer for the repository that it was pulled from, and fetches it again for
-    another one. So every node must pull a shared layer from the same repository: that of the
-    smallest image, for which the others wait the shortest. To find it, every image of the registry
+    another one. So every node must pull a shared layer from the same repository. It is that of
+    the smallest image, because the others wait for it. To find it, every image of the registry
     must be resolved, or have failed to resolve.
     """
-    wanted = {key for image_set in desired.sets for key in image_set.images}
+    wanted = rules.wanted_images(desired)
     known = observed.resolutions.keys() | observed.unresolved.keys()
     unsettled = {key.registry for key in wanted - known}
     here = rules.layers_present(observed)
@@ -114,14 +110,14 @@ def _first_with_its_layers(
 
 
 def _rank_behind_cache(key: ImageKey, observed: ObservedNodeImages) -> tuple[bool, int, ImageKey]:
-    """A running pull brings its layers already; then the smallest image, the same on all nodes."""
+    """Running pulls first, then the smallest image: the order is the same on all nodes."""
     pull, found = observed.pulls.get(key), observed.resolutions.get(key)
     is_running = pull is not None and pull.running
     return not is_running, found.size_bytes if found else 0, key
 
 
 def _is_coming(key: ImageKey, observed: ObservedNodeImages) -> bool:
-    """Its pull runs or will start soon; an image that failed, or was removed, delays no other."""
+    """Its pull runs or starts soon. An image that failed or was removed does not delay others."""
     pull = observed.pulls.get(key)
     if pull is not None and pull.running:
         return True
@@ -133,8 +129,8 @@ def pull_order(
 ) -> tuple[ImageKey, ...]:
     """Small images first, so that many are here soon; then the large ones, the largest first.
 
-    A large image that is begun last keeps the node waiting when everything else is done. What is
-    small is smaller than the mean of all images that the node should have.
+    If a large image were pulled last, the node would wait for it alone. An image is small if it
+    is below the mean of all wanted images.
     """
     sizes = {key: found.size_bytes for key in keys if (found := observed.resolutions.get(key))}
     mean_bytes = rules.mean_image_bytes(desired, observed) if sizes else 0
@@ -147,9 +143,9 @@ def pull_order(
 def _within_the_cap(
     ordered: tuple[ImageKey, ...], running: set[ImageKey], at_once_max: int
 ) -> tuple[ImageKey, ...]:
-    """The next pulls. A registry that hangs may take every place, but not the first of the others.
+    """The next pulls. A registry that hangs must not block the others.
 
-    So a registry without a pull in flight comes first, and waits for no place up to twice the cap.
+    So the first image of a registry without a running pull may exceed the limit, up to twice it.
     """
     served = {key.registry for key in running}
     first_of = {key.registry: key for key in reversed(ordered) if key.registry not in served}

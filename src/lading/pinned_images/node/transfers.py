@@ -1,7 +1,7 @@
-"""How many bytes the running pulls have brought, and how fast: estimated by the growth of the disk.
+"""Bytes and speed of the running pulls, estimated from the growth of the disk.
 
-No runtime reports how far a single pull is. What is on disk is more than what was transferred; how
-much more is measured whenever all pulls have ended, and until then taken from the settings.
+No runtime reports the progress of a single pull. An image takes more bytes on disk than were
+downloaded. The factor comes from the settings until pulls of some size have ended.
 """
 
 from collections import deque
@@ -9,25 +9,25 @@ from collections import deque
 import msgspec
 
 RATE_SECONDS = 20.0
-"""The rate is the mean over this long: shorter ones jump while a runtime unpacks a layer."""
+"""The rate is a mean over this time. It would jump otherwise while a layer is unpacked."""
 CALIBRATION_BYTES_MIN = 16 * 1024 * 1024
-"""Below that, logs and databases are a large part of what the disk grows by."""
+"""Below this size, logs and databases are a large part of the growth."""
 SAMPLES_MAX = 100
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True):
-    """Since the first of the pulls began that run now, one after the other."""
+    """Since the first pull began after a time without pulls."""
 
     grown_bytes: int = 0
-    """What the image file system holds more than then."""
+    """Of the image file system."""
     finished_bytes: int = 0
-    """Compressed bytes of the pulls that ended well since then."""
+    """Compressed bytes of the pulls that succeeded."""
     grown_bytes_per_second: float = 0.0
     disk_bytes_per_byte: float | None = None
-    """As measured; None before a pull of some size has ended."""
+    """Measured; None before pulls of some size have ended."""
 
     def arrived_bytes(self, *, expected_bytes: int, expansion_factor: float) -> int:
-        """Of the running pulls, which are to bring `expected_bytes`."""
+        """Of the running pulls, which download `expected_bytes` in all."""
         factor = self.disk_bytes_per_byte or expansion_factor
         return min(max(0, int(self.grown_bytes / factor) - self.finished_bytes), expected_bytes)
 
@@ -53,8 +53,8 @@ class TransferMeter:
         )
 
     def begin(self) -> None:
-        """The first pull starts; none was running."""
-        self._used_at_begin = self._used_bytes
+        """The next reading of the disk is the base."""
+        self._used_bytes = self._used_at_begin = None
         self._finished_bytes = 0
         self._samples.clear()
 
@@ -62,13 +62,13 @@ class TransferMeter:
         self._finished_bytes += size_bytes
 
     def end(self) -> None:
-        """No pull runs any more, so that all that has grown belongs to those that ended."""
+        """No pull runs, so all growth belongs to pulls that ended."""
         grown = self._grown_bytes()
         if self._finished_bytes >= CALIBRATION_BYTES_MIN and grown >= CALIBRATION_BYTES_MIN:
             self._factor = max(1.0, grown / self._finished_bytes)
         self._samples.clear()
 
-    def see(self, used_bytes: int | None, *, at: float) -> None:
+    def record(self, used_bytes: int | None, *, at: float) -> None:
         """`at` is in seconds of a monotonic clock."""
         self._used_bytes = used_bytes
         if used_bytes is None:

@@ -1,6 +1,6 @@
-"""What the plan of a node is made from, and what it is made of. Frozen data only."""
+"""The inputs of the plan of a node, and its actions. Frozen data only."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -13,12 +13,12 @@ from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.pacing import Pacing, Writes
 from lading.kernel.values import replace
 from lading.pinned_images.node.transfers import Transfer
-from lading.pinned_images.progress import SetState
-from lading.pinned_images.reasons import EventReason, Reason
+from lading.pinned_images.reasons import Reason
+from lading.pinned_images.types import SetState
 from lading.ports.cri import ImageSpec, Pin, RecordedPin
 
 STATUS_BURST_MAX = 30
-"""So often a status is written at once within `PinSettings.status_interval_min`; then evenly."""
+"""The statuses within `PinSettings.status_interval_min` that are written at once."""
 _PULL_RETRY = Backoff(seconds_min=5, seconds_max=320, jitter_fraction=0.25)
 _REMOVED_RETRY = Backoff(seconds_min=60, seconds_max=1800, jitter_fraction=0.25)
 
@@ -29,66 +29,60 @@ class DesiredSet(msgspec.Struct, frozen=True, kw_only=True):
     generation: int
     images: tuple[ImageKey, ...]
     unresolvable: tuple[str, ...] = ()
-    """What cannot be asked for at all, such as a runtime class that does not exist."""
-    first_seen_at: datetime
-    """When this node first saw this generation; its start is spread from there."""
+    """Why images of the set cannot be pulled, such as a runtime class that does not exist."""
 
 
 class PinSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What an administrator may change; the defaults are the design's."""
-
     parallel_pulls_max: int = 8
     behind_cache: bool = False
     """The node pulls through a cache that keeps a layer for each repository it is pulled from."""
     expansion_factor: float = 2.0
     """Bytes on disk per compressed byte: a release of 16 GiB takes 32 GiB."""
     start_spread: timedelta = timedelta(0)
-    """The fleet starts a new generation over this long, each node at its own moment."""
+    """The nodes of a fleet start a new generation over this time, each at its own moment."""
     start_spread_per_node: timedelta = timedelta(milliseconds=100)
     start_spread_max: timedelta = timedelta(minutes=1)
     resync_period: timedelta = timedelta(minutes=2)
     status_interval_min: timedelta = timedelta(seconds=30)
     read_back_after: timedelta = timedelta(milliseconds=100)
-    """How soon after writing pins the runtime is asked whether they are in force."""
+    """The delay between writing pins and checking that the runtime reports them."""
     pull_progress_timeout: timedelta = timedelta(minutes=10)
-    """A pull is cancelled when the disk has not grown for this long. The limits of the runtimes
+    """A pull is cancelled if the disk does not grow for this long. The limits of the runtimes
     are shorter, so that they act first and name the cause."""
     require_disk_check: bool = False
-    """Pull nothing where free space, or the size of an image, is not known."""
+    """Pull nothing if the free space or the size of an image is unknown."""
     pins_interval: timedelta = timedelta(seconds=30)
-    """How often pins are written that the runtime does not take."""
+    """How often pins are written again that the runtime does not report."""
     pinning_timeout: timedelta = timedelta(minutes=1)
-    """Pins that are not in force by then are an error. A runtime takes them within seconds, CRI-O
-    after a reload."""
+    """Pins that are not in force after this time are an error. A runtime needs seconds, CRI-O
+    until its next reload."""
     pull_retry: Backoff = _PULL_RETRY
-    """After a pull, or resolving an image, failed."""
+    """After a pull failed, or an image could not be resolved."""
     removed_retry: Backoff = _REMOVED_RETRY
-    """After an image was removed that is not pinned yet. The kubelet collects images every 5
-    minutes; what it removes each time is soon pulled more rarely."""
-    credentials_interval: timedelta = timedelta(seconds=10)
-    """How often a new credential is looked for after the registry refused a pull."""
-
-    @property
-    def past_pulls_kept(self) -> timedelta:
-        """Pulls are counted for longer than the longest delay after a removal."""
-        return timedelta(seconds=2 * self.removed_retry.seconds_max)
+    """After an image was removed before it was pinned. The kubelet collects images every 5
+    minutes; an image that it removes each time is pulled less often."""
 
     @property
     def status_pacing(self) -> Pacing:
         interval = self.status_interval_min
-        return Pacing(progress_interval=interval, state_interval=interval, burst=STATUS_BURST_MAX)
+        return Pacing(
+            nodes_unpaced=0,
+            interval_per_node=interval,
+            interval_max=interval,
+            burst=STATUS_BURST_MAX,
+        )
 
 
 class Desired(msgspec.Struct, frozen=True, kw_only=True):
     node_name: str
     sets: tuple[DesiredSet, ...]
     generation: int = 0
-    """Of the MachineConfigNode that the status is about."""
+    """Of the MachineConfigNode."""
     settings: PinSettings = PinSettings()
 
 
 ProblemId = tuple[Reason, str]
-"""What makes two problems the same: other free bytes in the message make no other problem."""
+"""Problems with the same id are the same, even if the bytes in their messages differ."""
 ReportedProblems = Mapping[str, frozenset[ProblemId]]
 """By the name of the set."""
 
@@ -99,7 +93,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason
     message: str
     image: str = ""
-    """The image that it is about, for one runtime handler; empty when it is about no single one."""
+    """The image for one runtime handler. Empty if the problem is not about a single image."""
 
     @property
     def id(self) -> ProblemId:
@@ -107,7 +101,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PullErrorKind(StrEnum):
-    """Why a pull failed; a status, an event and a metric share the name."""
+    """Why a pull failed. Statuses, events and metrics use these names."""
 
     NOT_FOUND = "ImageNotFound"
     """The registry does not have the image."""
@@ -136,22 +130,22 @@ class PullError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of the pull engine's ledger; a finished pull leaves it and is seen as present."""
+    """An entry in the ledger of the pull engine. A pull that succeeded has none."""
 
     running: bool
     attempts: int
     error: PullError | None = None
-    """The last failure; it stays while the next attempt runs."""
+    """The last failure. It stays while the next attempt runs."""
     credentials_changed: bool = False
-    """It was refused, and there is a credential that was not tried."""
+    """The registry refused it, and there is a credential that was not tried."""
     progress_at: datetime | None = None
-    """When the pull began, or bytes were last seen to arrive; None where that cannot be seen."""
+    """When the pull began or the disk last grew. None if the disk cannot be read."""
     new_bytes: int = 0
-    """Compressed bytes that it is to bring; 0 when its size is not known."""
+    """Compressed bytes to download; 0 if unknown."""
 
 
 class PastPulls(msgspec.Struct, frozen=True, kw_only=True):
-    """Pulls of an image that ended well and did not lead to a pin."""
+    """Successful pulls of an image that was not pinned since."""
 
     count: int
     last_at: datetime
@@ -167,11 +161,11 @@ class Present(msgspec.Struct, frozen=True, kw_only=True):
 
     image_id: str
     reference: str
-    """The name by which the runtime knows it and by which it can be pinned."""
+    """The name of the image in the runtime. Pins use it."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """The image file system as it is, and what must stay free of it."""
+    """The space of the image file system, and how much of it must stay free."""
 
     capacity_bytes: int
     free_bytes: int
@@ -183,127 +177,119 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, self.free_bytes - self.reserve_bytes)
 
 
+class WriteHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """What this process wrote and saw before. Empty after a restart."""
+
+    statuses_at: Writes = ()
+    problems: ReportedProblems | None = None
+    """In the last status; None before the first one."""
+    pins_at: datetime | None = None
+    pins_error: str = ""
+    """Why the last pins could not be written; empty if they could."""
+    pins_delay: str = ""
+    """The same, for an error that is likely to pass."""
+    unpinned_since: Mapping[str, datetime] = {}
+    """Since when sets are complete without being pinned, by name."""
+    first_seen_at: Mapping[tuple[str, int], datetime] = {}
+    """When this node first saw a generation, by (uid of the set, generation)."""
+
+    def with_status(self, now: datetime, problems: ReportedProblems) -> "WriteHistory":
+        times = pacing.with_write(self.statuses_at, now)
+        return replace(self, statuses_at=times, problems=problems)
+
+
 class ObservedNodeImages(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool = True
     disk_pressure: bool = False
     images: Mapping[ImageKey, Present] = {}
     image_ids: frozenset[str] = frozenset()
-    """Everything that the runtime lists, wanted by a set or not."""
+    """Of all images that the runtime lists, wanted by a set or not."""
     pins: tuple[RecordedPin, ...] = ()
     released_pins: tuple[RecordedPin, ...] = ()
-    """Those that were taken back, and that the runtime has not been seen to let go."""
+    """Pins that were removed, but that the runtime may still hold."""
     pins_outdated: bool = False
-    """Pins of others have changed, and ours hide that."""
+    """Pins of others changed, and ours hide the change."""
     cannot_pin: str = ""
-    """Why this runtime lets us pin nothing; empty when it does."""
+    """Why this runtime cannot pin; empty if it can."""
     pins_ignored: str = ""
-    """Why the kubelet would collect pinned images all the same; empty when it would not."""
+    """Why the kubelet collects pinned images; empty if it does not."""
     resolutions: Mapping[ImageKey, Resolution] = {}
     unresolved: Mapping[ImageKey, FailedResolution] = {}
-    """The runtime may reach a registry that we do not, so these are pulled without a size."""
+    """Pulled without a known size: the runtime may reach a registry that the agent does not."""
+    resolving: frozenset[ImageKey] = frozenset()
     budget: Budget | None = None
     disk_unchecked: str = ""
-    """Why the free space of an image file system is not known; empty when it is."""
+    """Why the free space of an image file system is unknown; empty if it is known."""
     handlers_honoured: bool = True
-    """Whether the runtime keeps images apart by runtime handler, or we do it by digest."""
-    left_by_gate: frozenset[str] = frozenset()
-    """The IDs of images that serve runtime classes only, while the gate of these is off."""
+    """Whether the runtime keeps images apart by runtime handler. If not, the agent does it by
+    digest."""
+    images_kept_while_gate_is_off: frozenset[str] = frozenset()
+    """The IDs of images for runtime classes only, while the gate of these is off."""
     pulls: Mapping[ImageKey, Pull] = {}
     transfer: Transfer = msgspec.field(default_factory=Transfer)
-    """How far the running pulls are, all together."""
+    """The progress of all running pulls together."""
     past_pulls: Mapping[ImageKey, PastPulls] = {}
-    """Of wanted images that are not pinned; one that is missing was removed since."""
+    """If one of these images is missing, it was removed after its pull."""
     last_status: MachineConfigNodeStatus = msgspec.field(default_factory=MachineConfigNodeStatus)
     status_is_wanted: bool = True
-    """False while there is no object to write it to."""
-    status_writes: Writes = ()
-    pins_written_at: datetime | None = None
-    pins_error: str = ""
-    pins_delay: str = ""
-    """Why the last pins could not be written, when that is likely to pass."""
-    unpinned_for: Mapping[str, timedelta] = {}
-    """How long sets have been complete without being pinned, by name."""
-    reported_problems: ReportedProblems | None = None
-    """What the last status of this process reported; None before it wrote one."""
+    """False while there is no MachineConfigNode."""
+    history: WriteHistory = WriteHistory()
 
     @property
     def node_is_well(self) -> bool:
         return self.ready and not self.disk_pressure
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """When this process last wrote; after a restart it is as if it never had."""
-
-    statuses_at: Writes = ()
-    pins_at: datetime | None = None
-    pins_error: str = ""
-    """Why the last pins could not be written; empty when they could."""
-    pins_delay: str = ""
-    """The same for an error that is likely to pass."""
-    unpinned_since: Mapping[str, datetime] = {}
-    """Since when sets are complete without being pinned, by name."""
-    problems: ReportedProblems | None = None
-    """What the last status reported."""
-
-    def with_status(self, now: datetime, problems: ReportedProblems) -> "Written":
-        times = pacing.with_write(self.statuses_at, now)
-        return replace(self, statuses_at=times, problems=problems)
-
-    def with_unpinned(self, names: Iterable[str], now: datetime) -> "Written":
-        since = {name: min(self.unpinned_since.get(name, now), now) for name in names}
-        return replace(self, unpinned_since=since)
-
-
 class Activity(msgspec.Struct, frozen=True, kw_only=True):
-    """What the node does now about images that are missing."""
+    """What the node does about missing images."""
 
     pulling: int = 0
-    """Pulls that run."""
+    """Running pulls."""
     attempt: int = 0
-    """The highest of the running pulls, or that of the next one."""
+    """The highest of the running pulls, or the number of the next attempt."""
     next_try_at: datetime | None = None
-    """Only while no pull runs."""
+    """Only if no pull runs."""
 
     def __str__(self) -> str:
-        """`attempt 3` of what runs, `next try at 2026-01-01T00:00:00Z`, or empty."""
+        """`attempt 3`, `next try at 2026-01-01T00:00:00Z`, or empty."""
         if self.next_try_at is not None:
             return f"next try at {conditions.timestamp(self.next_try_at)}"
         return f"attempt {self.attempt}" if self.attempt > 1 else ""
 
 
 class SetVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """How far one set is; no verdict depends on another set's."""
+    """The state of one set. It does not depend on other sets."""
 
     desired: DesiredSet
     state: SetState
     missing: tuple[ImageKey, ...] = ()
     missing_bytes: int | None = 0
-    """Compressed bytes of the layers that are not here; None when the size is not known."""
+    """Compressed bytes of the missing layers; None if a size is unknown."""
     problems: tuple[Problem, ...] = ()
     activity: Activity = Activity()
 
     @property
     def is_complete(self) -> bool:
-        """Everything is on the node, pinned or not."""
+        """All images are on the node, pinned or not."""
         return not self.missing and not self.desired.unresolvable
 
 
 class SetBytes(msgspec.Struct, frozen=True, kw_only=True):
-    """Compressed layers of a set, each once."""
+    """Compressed bytes of the layers of a set, each layer once."""
 
     total: int
     present: int
 
 
 class ImageCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the node is with the images of all its sets, each counted once."""
+    """Counts over the images of all sets of the node, each image once."""
 
     wanted: int
     present: int
     pulling: int
     wanted_bytes: int
     missing_bytes: int | None
-    """None when the size of an image is not known."""
+    """None if the size of an image is unknown."""
     activity: Activity = Activity()
 
     def __str__(self) -> str:
@@ -322,9 +308,9 @@ class ImageCounts(msgspec.Struct, frozen=True, kw_only=True):
 class StartPull(msgspec.Struct, frozen=True, kw_only=True):
     key: ImageKey
     spec: ImageSpec
-    """How the runtime is asked for it."""
+    """The request to the runtime."""
     new_bytes: int
-    """Compressed bytes of the layers that are not here; 0 when its size is not known."""
+    """Compressed bytes of the missing layers; 0 if unknown."""
     because: str
 
     @property
@@ -333,12 +319,12 @@ class StartPull(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CancelPull(msgspec.Struct, frozen=True, kw_only=True):
-    """Ends the pull; of one that failed, gives up trying it again."""
+    """Stops a running pull, or removes a failed one from the ledger."""
 
     key: ImageKey
     because: str
     is_stalled: bool = False
-    """The pull has failed, and is tried again with back-off."""
+    """The pull counts as failed, and is retried with back-off."""
 
     @property
     def lane(self) -> Hashable:
@@ -351,8 +337,18 @@ class ResolveImages(msgspec.Struct, frozen=True, kw_only=True):
     lane: Hashable = "resolve"
 
 
+class ForgetImages(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits the memory of the resolver and of the pull engine to these images."""
+
+    wanted: frozenset[ImageKey]
+    unpinned: frozenset[ImageKey]
+    """The pulls of a pinned image are no longer counted."""
+    because: str
+    lane: Hashable = "memory"
+
+
 class WritePins(msgspec.Struct, frozen=True, kw_only=True):
-    """Makes these exactly our pins; the driver writes none for an image that has gone."""
+    """Replaces our pins by these. The driver skips an image that is gone."""
 
     pins: tuple[Pin, ...]
     because: str
@@ -362,15 +358,5 @@ class WritePins(msgspec.Struct, frozen=True, kw_only=True):
 class WriteStatus(msgspec.Struct, frozen=True, kw_only=True):
     status: MachineConfigNodeStatus
     problems: ReportedProblems
-    because: str
-    lane: Hashable = "status"
-
-
-class RecordNodeEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """Follows its status: while that cannot be written, it would be recorded at every reconcile."""
-
-    set_name: str
-    warning: bool
-    reason: Reason | EventReason
     because: str
     lane: Hashable = "status"

@@ -1,4 +1,4 @@
-"""Wires the comparison of a node's runtime with the holder pods there."""
+"""Compares the images of a node's runtime with the holder pods there."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -10,15 +10,14 @@ from lading.kernel.planning import Plan
 from lading.loop import pipeline
 from lading.loop.controller import Controller
 from lading.loop.informer import Informer, Informers
-from lading.loop.read_your_writes import ReadYourWrites
+from lading.loop.reconciler import ReadYourWrites
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, ImageSpec
 from lading.ports.kube import Kube, PatchType, Selection
 from lading.prepull import holder
 from lading.prepull.node import plan
 from lading.prepull.node.plan import ObservedHolders, WritePresence
-from lading.prepull.periods import PrePullPeriods
-from lading.prepull.types import FIELD_MANAGER, IMAGES_PRESENT
+from lading.prepull.types import FIELD_MANAGER, IMAGES_PRESENT, PrePullPeriods
 
 KEY = Key("", "holder-pods")
 
@@ -35,7 +34,7 @@ def pods_of(informers: Informers, namespace: str, node_name: str) -> Informer[Po
 
 
 class PresenceReconciler:
-    """One pipeline over the holder pods of the node; without such pods the runtime has peace."""
+    """Reconciles the holder pods of the node. Without such pods it does not call the runtime."""
 
     def __init__(
         self,
@@ -67,7 +66,7 @@ class PresenceReconciler:
         return plan.plan(observed, now, recheck_at=now + self._resync_period)
 
     async def apply(self, action: WritePresence) -> None:
-        """The uid in the patch makes sure that it is still the same pod."""
+        """The uid in the patch is a precondition."""
         condition = {
             "type": IMAGES_PRESENT,
             "status": action.status,
@@ -90,7 +89,7 @@ class PresenceReconciler:
 
 
 def _as_asked(url: str) -> ImageSpec:
-    """As the kubelet asks: the runtime resolves a short name, and knows where it pulled from."""
+    """As the kubelet asks: the runtime resolves a short name."""
     return ImageSpec(image=str(references.parse(url).with_default_tag()))
 
 

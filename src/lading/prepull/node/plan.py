@@ -20,7 +20,7 @@ from lading.prepull.types import IMAGES_PRESENT, PresenceReason
 class ObservedHolders(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[Pod, ...]
     present: frozenset[str]
-    """The URLs of those images that the runtime has, by the name that the kubelet asks for."""
+    """The URLs of the images that the runtime has."""
 
 
 class WritePresence(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ def plan(observed: ObservedHolders, now: datetime, *, recheck_at: datetime) -> P
 
 
 def ready_urls(pod: Pod) -> dict[str, str]:
-    """By container, what must be on the node."""
+    """The images that must be on the node, by container."""
     held = holder.held(pod)
     ready = {one.name for one in pod.status.container_statuses if one.ready}
     return {name: url for name, url in held.items() if name in ready}

@@ -1,4 +1,4 @@
-"""Wires one run of the pruner: observe, plan, guards, apply; decides nothing itself."""
+"""Runs the pruner once: observe, plan, guards, apply. It decides nothing itself."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -10,9 +10,9 @@ from lading.kernel.errors import Malformed
 from lading.kernel.values import replace
 from lading.ports import registry as registries
 from lading.ports.clock import Clock
-from lading.ports.cluster import Cluster
+from lading.ports.kube import Cluster
+from lading.ports.node import StateFile
 from lading.ports.registry_administration import RegistryAdministration
-from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
 from lading.pruning.engine import ledger
 from lading.pruning.engine.decisions import edited_plan, guards, plan_file
@@ -54,13 +54,13 @@ from lading.pruning.engine.types import (
 )
 
 _ENDS = (registries.RegistryError, CannotDelete, CanaryFailed, WatchLost, ExceptionGroup)
-"""What ends a run between deletions, other than the end of its process."""
+"""The errors that end a run between two deletions."""
 Chosen = tuple[Header, Sequence[Deletion]] | None
 Planned = Callable[[PrunePlan, "ObservedPruning"], None]  # gets the plan before a deletion
 
 
 class PruneRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What to prune and how, as the command line says it."""
+    """What to prune, and how."""
 
     source: Source
     registry: str
@@ -72,7 +72,7 @@ class PruneRequest(msgspec.Struct, frozen=True, kw_only=True):
     repositories: tuple[str, ...] = ()
     workers: int = observe_registry.WORKERS_DEFAULT
     fills_trash: bool = True
-    """Without, what is in the trash from other runs is still left out, restored and expired."""
+    """If false, images of other runs in the trash are still restored and expired."""
 
 
 class ObservedPruning(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,21 +81,21 @@ class ObservedPruning(msgspec.Struct, frozen=True, kw_only=True):
     clusters: tuple[ClusterReferences, ...]
     names: RegistryNames
     unread: Ledger
-    """What is remembered, without the tags of the repositories that were read."""
+    """The ledger, without the repositories that were read."""
     now: datetime
-    """By the clock of the server that dates the inventory."""
+    """The time of the server that dates the inventory."""
     trash: TrashState = NO_TRASH
     asked: frozenset[str] = frozenset()
     """The repositories of a plain registry that were asked for referrers."""
     planned: PrunePlan | None = None
-    """The plan that showed that no other needs to be asked."""
+    """The last plan: it needs no referrers of other repositories."""
 
     @property
     def cluster_names(self) -> tuple[str, ...]:
         return tuple(sorted(one.cluster for one in self.clusters))
 
 
-class Applied(msgspec.Struct, frozen=True, kw_only=True):
+class PruneResult(msgspec.Struct, frozen=True, kw_only=True):
     plan: PrunePlan
     outcomes: tuple[PruneOutcome, ...]
     restored: Restored
@@ -136,10 +136,10 @@ class Pruner:
     async def observe(
         self, *, is_confirmed: bool = False, with_every_referrer: bool = False
     ) -> ObservedPruning:
-        """References before the inventory: what is pushed and used meanwhile is in the latter.
+        """Reads references before the inventory, so that the inventory has all that they name.
 
-        Only a confirmed run writes to a storage to learn its time. A plan needs the referrers of
-        some repositories only; an answer about one image needs them all.
+        Only a confirmed run writes to a storage to read its clock. A plan needs the referrers of
+        some repositories; `why` needs those of all.
         """
         clusters = await self.references()
         remembered = await self._ledger_file.read()
@@ -203,8 +203,8 @@ class Pruner:
             references_last_time=observed.unread.references,
         )
 
-    async def apply(self, chosen: Chosen = None, planned: Planned = lambda *_: None) -> Applied:
-        """Plans on fresh facts and deletes; of a given plan only what the fresh one says too."""
+    async def apply(self, chosen: Chosen = None, planned: Planned = lambda *_: None) -> PruneResult:
+        """Makes a new plan and deletes. Of a given plan it deletes only what both plans name."""
         observed = await self.observe(is_confirmed=True)
         if chosen is not None:
             plan_file.check_same(
@@ -226,8 +226,8 @@ class Pruner:
         lines = edited_plan.consistent(lines, plan, observed.inventory)
         refusals = self.refusals(replace(plan, deletions=tuple(lines)), observed)
         fresh = observed.references.of_this_registry
-        # Only a run that may delete lets ages begin, and is compared with by the next one: a second
-        # attempt must not pass because of the first.
+        # A refused run does not count its references: a second attempt must not pass the guard
+        # because of the first.
         begun = ledger.updated(
             observed.unread,
             observed.inventory,
@@ -250,7 +250,7 @@ class Pruner:
         deleted = (one.line for one in outcomes if one.result is Result.DELETED)
         not_begun = ledger.not_begun(lines, touched, observed.inventory)
         await self._ledger_file.end(begun, (*deleted, *not_begun))
-        return Applied(
+        return PruneResult(
             plan=plan,
             outcomes=tuple(outcomes),
             restored=restored,
@@ -258,7 +258,7 @@ class Pruner:
         )
 
     async def records(self) -> list[tuple[str, Record]]:
-        """What is in the trash."""
+        """The records of the trash, each with its trash repository."""
         if self._trash is None:
             return []
         template = self._trash.settings.repository
@@ -275,7 +275,7 @@ class Pruner:
         return await self._registry.catalogue(self._request.registry)
 
     async def _trash_state(self, inventory: Inventory, now: datetime) -> TrashState:
-        """The plan of ImageStreams needs it: their Images and blobs serve the trash as well."""
+        """Only ImageStreams need it: the trash uses the same Images and blobs."""
         if self._trash is None or inventory.source is not Source.IMAGE_STREAMS:
             return NO_TRASH
         settings = self._trash.settings
@@ -337,7 +337,7 @@ class Pruner:
         )
 
     async def _restore_used(self, observed: ObservedPruning) -> Restored:
-        """What was deleted and is used again comes back before anything else is deleted."""
+        """Restores images that are used again, before anything is deleted."""
         if self._trash is None:
             return Restored()
         records = await self.records()
@@ -361,7 +361,7 @@ class Pruner:
         observed: ObservedPruning,
         touched: list[Deletion],
     ) -> list[PruneOutcome]:
-        """`touched` gets the lines of each image before the first of them is deleted."""
+        """Adds the lines of each image to `touched` before the first of them is deleted."""
         new = NewReferences(observed.names)
         watched = list(zip(self._clusters, observed.clusters, strict=False))
         async with AsyncExitStack() as stack:

@@ -1,8 +1,8 @@
-"""What confirmed runs remember: since when each tag names its digest, and how much was used. Pure.
+"""The record of confirmed runs: since when each tag names its digest, and planned deletions. Pure.
 
-A registry does not say when something was pushed. The age of a digest under a tag begins when a
-confirmed run first saw it there; a tag that names another digest begins again. It does not list a
-manifest that lost its tag either, so a run also remembers what it is about to delete.
+A registry does not report push times. So the age of a tag begins when a confirmed run first sees it
+with its digest. A registry does not list untagged manifests either, so a run also records the
+manifests that it is about to delete: if it is interrupted, the next run can find them.
 """
 
 from collections.abc import Collection, Iterable
@@ -27,11 +27,11 @@ _first_seen_decoder = msgspec.json.Decoder(FirstSeen)
 class Ledger(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     version: str = VERSION
     references: int | None = None
-    """How many references named this registry in the last confirmed run."""
+    """The number of references to this registry in the last confirmed run."""
     first_seen: dict[str, msgspec.Raw] = {}
-    """By repository, not decoded: as values, a million tags would take 350 MB."""
+    """By repository, not decoded, because a million tags as values need 350 MB."""
     unfinished: dict[str, tuple[DigestText, ...]] = {}
-    """By repository, the manifests that a run was about to delete and may have left."""
+    """By repository, the manifests that a run was about to delete."""
 
     def of(self, repository: str) -> FirstSeen:
         content = self.first_seen.get(repository)
@@ -44,9 +44,9 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             raise _malformed(bytes(content)[:64], reason) from error
 
     def unread(self, source: Source, *, only: Collection[str]) -> "Ledger":
-        """Without the tags of the repositories that a run has read; all, unless `only` some.
+        """The entries of the repositories that the run did not read, because of `only`.
 
-        What a whole registry no longer has is forgotten. Other sources have dates of their own.
+        So entries of deleted repositories are dropped. Other sources have their own dates.
         """
         if source is not Source.REGISTRY:
             return self
@@ -97,10 +97,10 @@ def updated(
     references: int | None,
     going: Iterable[Deletion] = (),
 ) -> Ledger:
-    """With the tags of today: their ages are in the inventory, and what is new begins now.
+    """Adds the current tags with their ages from the inventory; the age of new tags begins now.
 
-    `unread` is what is remembered of repositories that this run did not read. `going` is what it
-    is about to delete; what an earlier run left stays remembered until it is gone or has a tag.
+    `unread` has the repositories that this run did not read. `going` are the deletions of this run.
+    Manifests that an earlier run left stay recorded until they are deleted or have a tag.
     """
     if inventory.source is not Source.REGISTRY:
         return replace(unread, references=references)
@@ -122,13 +122,13 @@ def updated(
 
 
 def without(ledger: Ledger, repository: str, manifests: Collection[str]) -> Ledger:
-    """Without these manifests: they are wanted again."""
+    """Removes these manifests, because a user restored them."""
     lines = (Deletion(what=What.MANIFEST, repository=repository, digest=one) for one in manifests)
     return finished(ledger, lines)
 
 
 def finished(ledger: Ledger, deleted: Iterable[Deletion]) -> Ledger:
-    """Without the manifests that a run deleted; a tag may be gone and its manifest not."""
+    """Removes the manifests that a run deleted."""
     unfinished = {name: {*own} for name, own in ledger.unfinished.items()}
     for line in deleted:
         if line.what is What.MANIFEST:
@@ -140,7 +140,10 @@ def finished(ledger: Ledger, deleted: Iterable[Deletion]) -> Ledger:
 def not_begun(
     lines: Iterable[Deletion], touched: Iterable[Deletion], inventory: Inventory
 ) -> list[Deletion]:
-    """Without what an earlier run left. If a tag is removed by hand, its image is not ours."""
+    """The lines that the run did not begin, without manifests that an earlier run left.
+
+    They must not stay recorded: if a user removes their tag, the image is not ours to delete.
+    """
     begun = {line.identity for line in touched}
     left = {
         (one.name, digest) for one in inventory.repositories.values() for digest in one.left_over

@@ -1,4 +1,4 @@
-"""How far a run is. The run writes it, and who shows it reads it from time to time."""
+"""The progress of a run. The run writes it; the command line and reports read it."""
 
 import msgspec
 
@@ -9,9 +9,9 @@ class PruneProgress(msgspec.Struct):
     phase: str = ""
     done: int = 0
     total: int = 0
-    """0 where it is not known."""
+    """0 if unknown."""
     plan: PrunePlan | None = None
-    """What is carried out, from when it is made."""
+    """The plan of the run, as soon as it is made."""
     unknown: tuple[Mention, ...] = ()
     """References that cannot be read."""
 

@@ -15,7 +15,7 @@ class RegistryUrl(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     """With its port, if it has one."""
     scheme: str = ""
-    """Empty when the address has none: HTTPS, and HTTP where that is allowed."""
+    """Empty if the address has none: then HTTPS, and HTTP if that is allowed."""
 
 
 def parse(text: str) -> RegistryUrl:

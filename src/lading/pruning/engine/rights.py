@@ -1,4 +1,4 @@
-"""The rights that a run needs in a cluster, as a role; the reader of references is their source."""
+"""The rights of a run in a cluster, as a role. They follow the kinds that it reads."""
 
 from collections.abc import Iterable, Iterator
 

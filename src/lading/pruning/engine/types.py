@@ -38,22 +38,22 @@ class Mention(msgspec.Struct, frozen=True, gc=False):
 
 
 class References(msgspec.Struct, frozen=True, kw_only=True):
-    """What the clusters use. Everything that is not here is unused, unless `unknown` covers it."""
+    """The references of the clusters. All else is unused, unless `unknown` covers it."""
 
     tags: Mapping[tuple[str, str], tuple[str, ...]] = {}
     """(repository, tag) by a name of this registry, and where each was found."""
     possible_tags: Mapping[tuple[str, str], tuple[str, ...]] = {}
-    """(path, tag) under a host that is not known to be this registry."""
+    """(path, tag) under a host that may be another registry."""
     images: Mapping[tuple[str, str], tuple[str, ...]] = {}
-    """(path, digest) under any host; the path is empty where only a digest is known."""
+    """(path, digest) under any host; the path is empty if only a digest is known."""
     digests: Mapping[str, tuple[str, ...]] = {}
     """Every digest that is used under any name."""
     unknown: tuple[Mention, ...] = ()
-    """Texts that cannot be read: each keeps every repository that it contains the name of."""
+    """Unreadable texts: each keeps every repository with a name in it."""
     hosts: Mapping[str, int] = {}
-    """How many mentions name each host."""
+    """The number of mentions of each host."""
     of_this_registry: int = 0
-    """How many mentions name this registry, or a digest that any registry may serve."""
+    """The number of mentions of this registry, or of a digest alone."""
 
 
 class Revision(msgspec.Struct, frozen=True, gc=False):
@@ -66,14 +66,14 @@ class Revision(msgspec.Struct, frozen=True, gc=False):
 class Tag(msgspec.Struct, frozen=True, gc=False):
     name: str
     digest: str = ""
-    """What it names now; empty for a tag of an ImageStream that has no items."""
+    """The current digest; empty for a tag of an ImageStream without items."""
     pushed_at: datetime | None = None
     previous: tuple[Revision, ...] = ()
-    """What it named before, newest first; a registry's API does not show it."""
+    """Former digests, newest first. The API of a registry does not show them."""
 
     @classmethod
     def of(cls, name: str, revisions: Sequence[Revision]) -> Self:
-        """With its whole history, newest first. Many repositories have tags of one name."""
+        """The whole history, newest first."""
         if not revisions:
             return cls(sys.intern(name))
         newest, *before = revisions
@@ -99,9 +99,9 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     """The smallest image limit of the LimitRanges in the namespace of an ImageStream."""
     opaque_digests: tuple[str, ...] = ()
     manifest_times: Mapping[str, datetime] = {}
-    """When each manifest was pushed here; empty where the source does not list untagged ones."""
+    """The push time of each manifest; empty if the source does not list untagged manifests."""
     left_over: tuple[str, ...] = ()
-    """Of `manifests`, what a run that was ended was about to delete and nothing else leads to."""
+    """Those of `manifests` that only an interrupted run knows, which was about to delete them."""
 
 
 class Source(StrEnum):
@@ -111,7 +111,7 @@ class Source(StrEnum):
 
 
 class Inventory(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is, complete: a listing that broke off is an error, not a shorter inventory."""
+    """All content of a registry. It is never incomplete: an incomplete list is an error."""
 
     source: Source
     registry: str
@@ -125,7 +125,7 @@ class AgeFrom(StrEnum):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The flags of `oc adm prune images` that decide, and ours."""
+    """The rules of a plan: flags of `oc adm prune images`, and our own."""
 
     keep_younger_than: timedelta = KEEP_YOUNGER_THAN_DEFAULT
     keep_tag_revisions: int = KEEP_TAG_REVISIONS_DEFAULT
@@ -145,14 +145,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrashState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the plan of ImageStreams must know of the trash."""
+    """The facts about the trash for the plan of ImageStreams."""
 
     is_filled: bool = False
-    """Images that leave a stream go into the trash, so their content is still needed."""
+    """Images that leave a stream are copied into the trash, so their content is needed."""
     repositories: frozenset[str] = frozenset()
     """The ImageStreams that the registry made for the trash."""
     digests: frozenset[str] = frozenset()
-    """What records hold that are not over."""
+    """The digests of records that are not expired."""
     period: timedelta = TRASH_PERIOD_DEFAULT
 
 
@@ -165,7 +165,7 @@ class Decision(StrEnum):
 
 
 class PruneReason(StrEnum):
-    """Why something stays or goes, in the order in which the rules ask."""
+    """Why something is kept or deleted, in the order of the rules."""
 
     UNREADABLE = "UnreadableManifest"
     """Kept: a manifest of its repository cannot be read."""
@@ -217,7 +217,7 @@ class PruneReason(StrEnum):
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """What was decided about one tag, one revision or one manifest, and why."""
+    """The decision about one tag, revision or manifest, and its reason."""
 
     decision: Decision
     reason: PruneReason
@@ -229,7 +229,7 @@ TagVerdicts = MutableMapping[tuple[str, str], Verdict]
 
 
 class What(StrEnum):
-    """The kinds of lines in a plan, in the order in which an image goes."""
+    """The kinds of lines in a plan, in the order of their deletion."""
 
     TAG = "tag"
     TAG_ITEM = "tagItem"
@@ -250,9 +250,9 @@ class Deletion(
     tag: str = ""
     digest: str = ""
     group: str = ""
-    """The digest of the image that goes as a whole; lines of one group are one lane."""
+    """The digest of the image. Lines of one group are deleted together."""
     revision: int = 0
-    """Of a tag item: its position in the history when the plan was made."""
+    """The position of a tag item in its history, at the time of the plan."""
     size_bytes: int = 0
     reason: PruneReason = PruneReason.NOT_RETAINED
     because: str = ""
@@ -263,7 +263,7 @@ class Deletion(
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """What makes two lines the same deletion, whatever the rest says."""
+        """Two lines with the same identity are the same deletion."""
         return self.what, self.repository, self.tag, self.digest
 
     def __str__(self) -> str:
@@ -272,7 +272,7 @@ class Deletion(
 
 
 class Saving(msgspec.Struct, frozen=True, rename="camel"):
-    """What a repository or a rule frees; a layer that several share is counted once."""
+    """The bytes that a repository or a rule frees. Shared layers count once."""
 
     name: str
     deletions: int
@@ -280,13 +280,13 @@ class Saving(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The first line of a plan file: what it is a plan of."""
+    """The first line of a plan file: its registry, clusters and settings."""
 
     version: str = "lading.prune/v1"
     registry: str
     source: Source
     clusters: tuple[str, ...] = ()
-    """The UIDs of the clusters that were asked for references."""
+    """The UIDs of the clusters with references."""
     settings: dict[str, str] = {}
     planned_at: datetime
     references: int = 0

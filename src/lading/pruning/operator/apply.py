@@ -1,15 +1,16 @@
-"""Carries out the plans. Every write is ours to repeat, and guarded by uid or revision."""
+"""Writes to the API server. A uid or a resourceVersion guards each change of an object."""
 
+from contextlib import suppress
 from typing import Any, assert_never
 
 import msgspec
 
-from lading.api.batch import CRON_JOBS
-from lading.api.core import CONFIG_MAPS
+from lading.api.core import CONFIG_MAPS, CRON_JOBS
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.api.imageregistry import IMAGE_PRUNERS, NAME, SCHEDULE_DEFAULT
-from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
+from lading.api.rbac import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
 from lading.kernel.objects import Object, Resource
+from lading.loop.pipeline import PreconditionFailed
 from lading.ports import kube
 from lading.ports.kube import Kube, PatchType
 from lading.pruning.operator.decision import DECISION_ANNOTATION
@@ -21,10 +22,9 @@ from lading.pruning.operator.types import (
     CreateObject,
     DecisionReason,
     DeleteBinding,
+    ObjectWrite,
     RecordDecision,
-    RepairMetadata,
-    ReplaceCronJob,
-    ReplaceSubjects,
+    UpdateObject,
     WritePrunerStatus,
 )
 
@@ -34,17 +34,9 @@ _RESOURCES: dict[str, Resource[Any]] = {
 
 
 async def apply(
-    action: CreateImagePruner
-    | RecordDecision
-    | CreateObject
-    | RepairMetadata
-    | ReplaceSubjects
-    | DeleteBinding
-    | ReplaceCronJob
-    | WritePrunerStatus,
-    api: Kube,
+    action: CreateImagePruner | RecordDecision | ObjectWrite | WritePrunerStatus, api: Kube
 ) -> Object | None:
-    """The object as it is now; None when it is deleted, or another process made it first."""
+    """The written object; None if it was deleted."""
     match action:
         case CreateImagePruner():
             return await _create(api, IMAGE_PRUNERS, _first(action))
@@ -53,17 +45,11 @@ async def apply(
         case CreateObject(body=body):
             namespace = body["metadata"].get("namespace", "")
             return await _create(api, _RESOURCES[body["kind"]], dict(body), namespace)
-        case RepairMetadata(body=body, found=found):
-            return await _patch(api, body, found, {})
-        case ReplaceSubjects(body=body, found=found):
-            return await _patch(api, body, found, {"/subjects": body["subjects"]})
-        case ReplaceCronJob(body=body, found=found):
-            return await _patch(api, body, found, {"/spec": body["spec"]})
+        case UpdateObject():
+            return await _update(api, action)
         case DeleteBinding(name=name, uid=uid):
-            try:
+            with suppress(kube.NotFound):
                 await api.delete(CLUSTER_ROLE_BINDINGS, name, uid=uid)
-            except kube.NotFound:
-                return None
             return None
         case WritePrunerStatus(key=key, resource_version=revision, status=status):
             body = {
@@ -81,28 +67,29 @@ async def apply(
 
 async def _create(
     api: Kube, resource: Resource[Any], body: dict[str, Any], namespace: str = ""
-) -> Object | None:
+) -> Object:
     try:
         created: Object = await api.create(
             resource, body, namespace=namespace, field_manager=FIELD_MANAGER
         )
-    except kube.AlreadyExists:
-        return None  # what is there stands; the cache shows it soon
+    except kube.AlreadyExists as error:
+        raise PreconditionFailed(str(error)) from error
     return created
 
 
-async def _patch(api: Kube, body: Any, found: Object, changed: dict[str, Any]) -> Object:
-    """Labels and annotations of others stay; the rest is as the body has it."""
+async def _update(api: Kube, action: UpdateObject) -> Object:
+    """Labels and annotations of other writers stay."""
+    body, found = action.body, action.found.metadata
     wanted = body["metadata"]
-    annotations = {**found.metadata.annotations, **wanted.get("annotations", {})}
-    whole = {
-        "/metadata/resourceVersion": found.metadata.resource_version,
-        "/metadata/labels": {**found.metadata.labels, **wanted["labels"]},
+    annotations = {**found.annotations, **wanted.get("annotations", {})}
+    changed = {
+        "/metadata/resourceVersion": found.resource_version,
+        "/metadata/labels": {**found.labels, **wanted["labels"]},
         **({"/metadata/annotations": annotations} if annotations else {}),
         "/metadata/ownerReferences": wanted["ownerReferences"],
-        **changed,
+        **{f"/{field}": body[field] for field in action.fields},
     }
-    operations = [{"op": "add", "path": path, "value": value} for path, value in whole.items()]
+    operations = [{"op": "add", "path": path, "value": value} for path, value in changed.items()]
     patched: Object = await api.patch(
         _RESOURCES[body["kind"]],
         wanted["name"],

@@ -1,13 +1,11 @@
-"""Wires the reconciler of the ImagePruner; decides nothing itself."""
+"""Wires the reconciler of the ImagePruner."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
-from lading.api.batch import CRON_JOBS, JOBS, CronJob, Job
-from lading.api.core import CONFIG_MAPS, PODS, ConfigMap, Pod
+from lading.api.core import CONFIG_MAPS, CRON_JOBS, JOBS, PODS, ConfigMap, CronJob, Job, Pod
 from lading.api.imageregistry import (
     IMAGE_PRUNERS,
     NAME,
@@ -15,28 +13,25 @@ from lading.api.imageregistry import (
     StoredImagePruner,
 )
 from lading.api.openshift_config import ClusterVersion
-from lading.api.rbac_objects import (
+from lading.api.rbac import (
     CLUSTER_ROLE_BINDINGS,
     SERVICE_ACCOUNTS,
     ClusterRoleBinding,
     ServiceAccount,
 )
 from lading.kernel.objects import Key, Object
-from lading.kernel.planning import Plan
-from lading.loop import event_series, pipeline
+from lading.kernel.planning import Plan, RecordEvent
+from lading.loop import own_facts, pipeline
 from lading.loop.controller import Controller
-from lading.loop.event_series import Severity
-from lading.loop.informer import Informer, Informers
-from lading.loop.optional_informer import OptionalInformer
-from lading.loop.read_your_writes import ReadYourWrites
+from lading.loop.informer import Informer, Informers, OptionalInformer
+from lading.loop.own_facts import ReadOnce, WriteLog
+from lading.loop.reconciler import ReadYourWrites
 from lading.loop.recorder import EventRecorder
-from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
 from lading.pruning.operator import apply, objects, observe, plan
 from lading.pruning.operator.types import (
     OBJECT_NAME,
-    OBJECT_WRITES,
     OPENSHIFT_ROLE,
     REPORT_NAME,
     SYSTEM_ROLE,
@@ -46,9 +41,6 @@ from lading.pruning.operator.types import (
     PrunerAction,
     PrunerFacts,
     PrunerSettings,
-    RecordDecision,
-    RecordPrunerEvent,
-    RefusedWrite,
     written_body,
     written_name,
 )
@@ -115,26 +107,26 @@ class ImagePrunerReconciler:
         self._bindings = {
             name: ReadYourWrites(cache, clock) for name, cache in caches.bindings.items()
         }
-        self._own_image = ""
-        self._decision: str | None = None
-        self._answered: Mapping[str, Any] | None = None
-        self._refusals: dict[str, RefusedWrite] = {}
+        self._writes = WriteLog(clock)
+        self._own_image = ReadOnce(
+            lambda: own_facts.own_image(
+                kube, option=settings.image, pod_name=settings.pod_name, namespace=namespace
+            )
+        )
+        self._decision = ReadOnce(lambda: observe.decision(kube, namespace))
         self.facts: PrunerFacts | None = None
-        """What the last pass found; None where this process has not led."""
+        """The values of the metrics; None if this process has not led."""
 
     async def reconcile(self, key: Key) -> datetime | None:
-        return await pipeline.reconcile(self, key, self._clock)
+        return await pipeline.reconcile(self, key, self._clock, record=self._record)
 
     async def observe(self, key: Key) -> ObservedPruner:
         pruner = self._pruners.get(KEY)
         version = await self._cluster_versions.get("version")
         config = await self._configs.get(NAME)
-        if not self._own_image:
-            self._own_image = await observe.own_image(self._kube, self._settings, self._namespace)
-        if self._decision is None:
-            self._decision = await observe.decision(self._kube, self._namespace)
+        decision = await self._decision.get()
         history = ClusterHistory()
-        if self._decision is None and pruner is None:
+        if decision is None and pruner is None:
             history = await observe.history(self._kube, self._namespace, version)
         own = Key(self._namespace, OBJECT_NAME)
         report_map = self._report_maps.get(Key(self._namespace, REPORT_NAME))
@@ -142,7 +134,7 @@ class ImagePrunerReconciler:
         return ObservedPruner(
             namespace=self._namespace,
             pruner=pruner,
-            decision=self._decision,
+            decision=decision,
             history=history,
             is_openshift=version is not None,
             drops_status=await observe.kind_is_foreign(self._kube),
@@ -154,9 +146,8 @@ class ImagePrunerReconciler:
             pods=tuple(self._caches.pods),
             reports=observe.reports(pruner, report_map),
             has_report_map=report_map is not None,
-            answered_spec=self._answered,
-            own_image=self._own_image,
-            refusals=dict(self._refusals),
+            own_image=await self._own_image.get() or "",
+            writes=self._writes.all(),
         )
 
     def plan(self, observed: ObservedPruner, now: datetime) -> Plan:
@@ -165,32 +156,15 @@ class ImagePrunerReconciler:
         return found.plan
 
     async def apply(self, action: PrunerAction) -> None:
-        if isinstance(action, RecordPrunerEvent):
-            self._record(action)
-            return
-        try:
-            with pipeline.precondition(type(action).__name__):
-                written = await apply.apply(action, self._kube)
-        except (kube.Forbidden, kube.Invalid) as error:
-            if isinstance(action, OBJECT_WRITES):
-                self._refuse(action, str(error))
-            raise
-        if isinstance(action, OBJECT_WRITES):
-            self._refusals.pop(written_name(action), None)
-        if isinstance(action, RecordDecision):
-            self._decision = action.decision
-        self._remember(written)
-
-    def _refuse(self, action: ObjectWrite, answer: str) -> None:
-        """The next pass reports it; it is tried again later, and when something changes."""
-        self._refusals[written_name(action)] = RefusedWrite(
-            body=written_body(action), answer=answer
-        )
+        with pipeline.precondition(type(action).__name__):
+            write = apply.apply(action, self._kube)
+            if isinstance(action, ObjectWrite):
+                write = self._writes.record(written_name(action), written_body(action), write)
+            self._remember(await write)
 
     def _remember(self, written: Object | None) -> None:
         match written:
             case CronJob():
-                self._answered = written.spec
                 self._cron_jobs.add(written)
             case StoredImagePruner():
                 self._pruners.add(written)
@@ -203,16 +177,10 @@ class ImagePrunerReconciler:
             case _:
                 return
 
-    def _record(self, action: RecordPrunerEvent) -> None:
-        pruner = self._pruners.get(action.key)
+    def _record(self, key: Key, event: RecordEvent) -> None:
+        pruner = self._pruners.get(KEY)
         if pruner is not None:
-            self._recorder.record(
-                event_series.reference(IMAGE_PRUNERS, pruner),
-                reason=action.reason,
-                action=EVENT_ACTION,
-                note=action.because,
-                severity=Severity.WARNING if action.warning else Severity.NORMAL,
-            )
+            self._recorder.record_planned(IMAGE_PRUNERS, pruner, event, action=EVENT_ACTION)
 
 
 def watch(

@@ -1,7 +1,7 @@
-"""Whether the first ImagePruner is created, and whether suspended: decided once. Pure.
+"""Decides once whether to create the first ImagePruner, and whether suspended. Pure.
 
-A new cluster is pruned daily. A cluster that is older than its pruner gets one that is suspended,
-and an alert reminds of it. One that exists is respected, and one that was deleted stays deleted.
+In a new cluster it runs daily. In a cluster that is older than its pruner it is suspended, and an
+alert reminds of it. An existing ImagePruner does not change, and a deleted one stays deleted.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def decide(
 
 
 def _recorded(pruner: StoredImagePruner) -> DecisionReason:
-    """Ours carries its decision, so that nothing is lost between the two writes."""
+    """Lading's ImagePruner has its decision as an annotation, if the record was not written."""
     metadata = pruner.metadata
     text = metadata.annotations.get(DECISION_ANNOTATION, "")
     is_known = metadata.labels.get(OWNER_LABEL) == OWNER and text in set(DecisionReason)

@@ -1,7 +1,7 @@
-"""The spec of an ImagePruner with its defaults, in one form; or what is wrong with it. Pure.
+"""The spec of an ImagePruner with its defaults, or its errors. Pure.
 
-The schema of the kind may be another owner's, so nothing of the spec is taken for granted. Of two
-settings that disagree the one that keeps more wins.
+The schema of the kind may belong to another owner, so every field is checked here too. If two
+forms of a setting disagree, the one that keeps more images wins.
 """
 
 import re
@@ -25,7 +25,7 @@ _PATH = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 
 
 class InvalidSpec(Exception):
-    """The spec cannot be carried out; the text names the fields."""
+    """The message names the fields."""
 
 
 def effective(document: Mapping[str, Any]) -> EffectiveSpec:
@@ -80,9 +80,9 @@ def _decoded(document: Mapping[str, Any]) -> ImagePrunerSpec:
 
 def _problems(spec: ImagePrunerSpec) -> Iterator[str]:
     yield from _schedule(spec)
-    yield from _negative("keepTagRevisions", spec.keep_tag_revisions, 0)
+    yield from _below_minimum("keepTagRevisions", spec.keep_tag_revisions, 0)
     minimum = imageregistry.STARTING_DEADLINE_SECONDS_MIN
-    yield from _negative("startingDeadlineSeconds", spec.starting_deadline_seconds, minimum)
+    yield from _below_minimum("startingDeadlineSeconds", spec.starting_deadline_seconds, minimum)
     history = spec.history or PrunerHistory()
     limits = {
         "history.successfulJobsHistoryLimit": history.successful_jobs_history_limit,
@@ -91,9 +91,9 @@ def _problems(spec: ImagePrunerSpec) -> Iterator[str]:
         "failedJobsHistoryLimit": spec.failed_jobs_history_limit,
     }
     for name, value in limits.items():
-        yield from _negative(name, value, 1)
+        yield from _below_minimum(name, value, 1)
     if isinstance(spec.keep_younger_than, int):
-        yield from _negative("keepYoungerThan", spec.keep_younger_than, 0)
+        yield from _below_minimum("keepYoungerThan", spec.keep_younger_than, 0)
     if spec.keep_younger_than is not None:
         yield from _duration("keepYoungerThan", _text(spec.keep_younger_than))
     if spec.keep_younger_than_duration:
@@ -158,7 +158,7 @@ def _matches(name: str, text: str, pattern: str, expected: str) -> Iterator[str]
         yield f"spec.{name}: {text!r} {expected}"
 
 
-def _negative(name: str, value: int | None, minimum: int) -> Iterator[str]:
+def _below_minimum(name: str, value: int | None, minimum: int) -> Iterator[str]:
     if value is not None and value < minimum:
         yield f"spec.{name}: {value} must be greater than or equal to {minimum}"
 
@@ -194,7 +194,7 @@ def _keep_younger_than(spec: ImagePrunerSpec, disagreements: list[str]) -> str:
 
 
 def _text(value: int | str) -> str:
-    """Nanoseconds are rounded up to microseconds: that keeps more."""
+    """Nanoseconds are rounded up to microseconds, which keeps more images."""
     if isinstance(value, str):
         return value
     return durations.format_duration(timedelta(microseconds=-(-value // 1000)))

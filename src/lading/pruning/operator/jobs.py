@@ -1,12 +1,11 @@
-"""Which Jobs of the CronJob have ended, and why one failed. Pure."""
+"""The Jobs of the CronJob that have ended, and why one failed. Pure."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 import msgspec
 
-from lading.api.batch import Job
-from lading.api.core import Pod
+from lading.api.core import Job, Pod
 from lading.api.imageregistry import ImagePrunerStatus, PruneRun, PruneRunPhase
 from lading.kernel import conditions, texts
 from lading.kernel.conditions import Condition, Truth
@@ -23,11 +22,11 @@ class EndedJob(msgspec.Struct, frozen=True, kw_only=True):
     start: datetime | None
     end: datetime
     failure: str | None
-    """What Kubernetes reports about one that failed; None for one that succeeded."""
+    """The message of Kubernetes; None if the Job succeeded."""
 
 
 def own_jobs(observed: ObservedPruner) -> list[Job]:
-    """Only those that this very CronJob made."""
+    """Only Jobs of this CronJob, not of an earlier one."""
     uid = observed.cron_job.metadata.uid if observed.cron_job else ""
     return [one for one in observed.jobs if uid and _controller_uid(one) == uid]
 
@@ -52,7 +51,7 @@ def ended_of(job: Job) -> EndedJob | None:
 
 
 def newest(jobs: Iterable[Job], last: ImagePrunerStatus) -> EndedJob | None:
-    """The one that ended last; not one that is older than what the status reports already."""
+    """The Job that ended last, unless the status already shows a newer one."""
     known = instant(last.last_job_end_time)
     ended = [one for one in map(ended_of, jobs) if one is not None]
     newer = [one for one in ended if known is None or one.end >= known]
@@ -64,7 +63,7 @@ def seconds(ended: EndedJob) -> int:
 
 
 def is_explained(before: Condition, ended: EndedJob) -> bool:
-    """Its pods may be gone meanwhile, and with them the cause."""
+    """The condition keeps its cause, because the pods may be gone."""
     return (
         before.status is Truth.TRUE
         and before.reason != PrunerReason.JOB_FAILED
@@ -99,7 +98,7 @@ def _out_of_memory(pods: Iterable[Pod], ended: EndedJob) -> Iterator[str]:
 
 
 def _last_words(pods: Iterable[Pod], ended: EndedJob) -> Iterator[str]:
-    """What the containers of its newest pod that failed wrote last."""
+    """The last messages of the failed containers of the newest pod."""
     own = [one for one in pods if one.metadata.labels.get(_JOB_NAME_LABEL) == ended.name]
     for pod in sorted(own, key=lambda one: one.metadata.creation_timestamp)[-1:]:
         for one in pod.status.container_statuses:

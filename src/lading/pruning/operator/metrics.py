@@ -1,7 +1,4 @@
-"""How pruning goes, in numbers that alerts are made from. Only the leader has them.
-
-Names and labels are visible to users: a change here is a change of the documentation.
-"""
+"""Metrics of the ImagePruner. Only the leader has them. Users see the names and labels."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -16,7 +13,7 @@ _PREFIX = "lading_pruning"
 
 
 class ImagePrunerMetrics(Collector):
-    """Read when they are asked for; nothing before this process has reconciled."""
+    """Computed at each scrape; empty until this process has reconciled."""
 
     def __init__(
         self, registry: CollectorRegistry, *, pruner_facts: Callable[[], PrunerFacts | None]
@@ -68,7 +65,7 @@ def _runs(found: PrunerFacts) -> Iterable[GaugeMetricFamily]:
 
 
 def _gauge(name: str, text: str, value: float | bool | None) -> GaugeMetricFamily:
-    """Without a value where it is not known."""
+    """Without a value if it is unknown."""
     family = GaugeMetricFamily(f"{_PREFIX}_{name}", text)
     if value is not None:
         family.add_metric((), float(value))

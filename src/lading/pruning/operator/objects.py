@@ -1,7 +1,7 @@
 """The objects of the pruner: its account, its bindings and the CronJob. Pure.
 
-The pod has a container for ImageStreams and one for each registry of the spec: each ends with its
-own exit code and reports by itself, so none stops another.
+The pod has one container for ImageStreams and one for each registry of the spec. Each has its own
+exit code and its own report, so that a failure of one does not stop the others.
 """
 
 import hashlib
@@ -9,8 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lading.api.batch import CRON_JOBS
-from lading.api.core import CONFIG_MAPS
+from lading.api.core import CONFIG_MAPS, CRON_JOBS
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.api.imageregistry import (
     IMAGE_PRUNERS,
@@ -18,7 +17,7 @@ from lading.api.imageregistry import (
     StoredImagePruner,
 )
 from lading.api.pruned_registries import PrunedRegistry, RegistryTrash
-from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, SERVICE_ACCOUNTS
+from lading.api.rbac import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, SERVICE_ACCOUNTS
 from lading.kernel.objects import Resource
 from lading.pruning.operator.types import (
     COMPONENT,
@@ -39,9 +38,9 @@ HASH_ANNOTATION = "lading.dev/image-pruner-spec"
 SELECTOR = f"{COMPONENT_LABEL}={COMPONENT}"
 TIME_ZONE = "Etc/UTC"
 RETRIES = 3
-"""Of pods that fail by themselves; evictions do not count."""
+"""Of failed pods. Evictions do not count."""
 USAGE_ERROR, REFUSED = 2, 3
-"""Exit codes that another try does not change."""
+"""Exit codes that a retry would not change."""
 _VERBOSE = (LogLevel.DEBUG, LogLevel.TRACE, LogLevel.TRACE_ALL)
 _USER_ID = 65532
 _CONTAINER_SECURITY = {
@@ -163,11 +162,11 @@ def _pod(spec: EffectiveSpec, image: str, prune_registry: bool, reports_to_map: 
         f"--keep-tag-revisions={spec.keep_tag_revisions}",
         f"--keep-younger-than={spec.keep_younger_than}",
         f"--prune-registry={str(prune_registry).lower()}",
-        "--allow-nothing",
+        "--ok-if-no-registry",
         *(("--log-level=debug",) if spec.log_level in _VERBOSE else ()),
         f"--report-to={'configmap' if reports_to_map else 'imagepruner'}",
     )
-    own = (*common, f"--report-as={IMAGE_STREAMS}", "--source=imagestreams")
+    own = (*common, f"--run-name={IMAGE_STREAMS}", "--source=imagestreams")
     containers = [_container(IMAGE_STREAMS, own, spec, image)]
     containers += [_of_registry(one, common, spec, image) for one in spec.registries]
     pod: Document = {
@@ -211,7 +210,7 @@ def _of_registry(
     source = "storage" if one.storage else "registry"
     arguments = (
         *common,
-        f"--report-as={one.name}",
+        f"--run-name={one.name}",
         f"--source={source}",
         f"--registry-url={one.url}",
         *(f"--registry-name={name}" for name in one.registry_names),

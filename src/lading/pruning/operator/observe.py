@@ -1,4 +1,4 @@
-"""Reads what no cache has: Lading's own image, the owner of the kind, the age of the cluster."""
+"""Reads facts that no cache has: the decision, the owner of the kind, the age of the cluster."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -7,8 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
-from lading.api.coordination import LEASES
-from lading.api.core import CONFIG_MAPS, PODS, ConfigMap
+from lading.api.core import CONFIG_MAPS, LEASES, ConfigMap
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.api.imageregistry import IMAGE_PRUNER, PruneRun, StoredImagePruner
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET
@@ -18,23 +17,11 @@ from lading.kernel.errors import UNREADABLE
 from lading.kernel.objects import Object, Resource
 from lading.ports import kube
 from lading.ports.kube import Kube
-from lading.pruning.operator.types import DECISION_NAME, ClusterHistory, PrunerSettings
+from lading.pruning.operator.types import DECISION_NAME, ClusterHistory
 
 T = TypeVar("T", bound=Object)
-OWN_CONTAINER = "controller"
 DECISION_KEY = "decision"
 LEASE_NAME = "lading-controller"
-
-
-async def own_image(api: Kube, settings: PrunerSettings, namespace: str) -> str:
-    """The option, or the image of the controller's own pod; empty when neither is known."""
-    if settings.image or not settings.pod_name:
-        return settings.image
-    pod = await _found(api, PODS, settings.pod_name, namespace)
-    if pod is None:
-        return ""
-    images = {one.name: one.image for one in pod.spec.containers}
-    return images.get(OWN_CONTAINER) or next(iter(images.values()), "")
 
 
 async def decision(api: Kube, namespace: str) -> str | None:
@@ -43,7 +30,7 @@ async def decision(api: Kube, namespace: str) -> str | None:
 
 
 async def kind_is_foreign(api: Kube) -> bool:
-    """Whether the kind belongs to another owner; not where its definition cannot be read."""
+    """Whether the kind belongs to another owner; False if its definition cannot be read."""
     found = await _found(api, CUSTOM_RESOURCE_DEFINITIONS, IMAGE_PRUNER.name)
     return found is not None and found.metadata.labels.get(OWNER_LABEL) != OWNER
 
@@ -64,7 +51,7 @@ async def history(api: Kube, namespace: str, version: ClusterVersion | None) -> 
 
 
 def reports(pruner: StoredImagePruner | None, report_map: ConfigMap | None) -> tuple[PruneRun, ...]:
-    """What Jobs reported, in the status and in the ConfigMap, as far as it can be read."""
+    """The reports of Jobs in the status and in the ConfigMap, without those that are malformed."""
     found: Mapping[str, PruneRun] = {
         one.name: one for one in (*_of_status(pruner), *_of_map(report_map))
     }

@@ -1,28 +1,23 @@
-"""What becomes of the ImagePruner: the first one, its objects, its status. Pure.
+"""Plans the first ImagePruner, its objects and its status. Pure.
 
-A spec that cannot be carried out changes nothing: the last good CronJob stays. Where OpenShift has
-an operator for the object, nothing is written unless Lading is to take over.
+An invalid spec changes nothing: the last good CronJob stays. On OpenShift, which has its own
+operator for the ImagePruner, nothing is written unless Lading takes over.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from lading.api.batch import CronJob
-from lading.api.core import CONFIG_MAPS
+from lading.api.core import CONFIG_MAPS, CRON_JOBS, CronJob
 from lading.api.definitions import OWNER, OWNER_LABEL
-from lading.api.imageregistry import ImagePrunerStatus, StoredImagePruner
-from lading.api.rbac_objects import ClusterRoleBinding, ServiceAccount
-from lading.kernel import conditions
-from lading.kernel.conditions import Condition, Truth
+from lading.api.imageregistry import StoredImagePruner
+from lading.api.rbac import ClusterRoleBinding, ServiceAccount
 from lading.kernel.objects import Object
 from lading.kernel.planning import Plan
-from lading.kernel.values import replace
-from lading.pruning.operator import decision, effective, objects, report
+from lading.pruning.operator import decision, effective, objects, status
 from lading.pruning.operator.effective import InvalidSpec
-from lading.pruning.operator.report import Report
 from lading.pruning.operator.types import (
     OBJECT_NAME,
     CreateObject,
@@ -30,23 +25,16 @@ from lading.pruning.operator.types import (
     EffectiveSpec,
     ObjectWrite,
     ObservedPruner,
-    PrunerAction,
-    PrunerConditionType,
     PrunerFacts,
-    PrunerReason,
     PrunerSettings,
-    RecordPrunerEvent,
-    RepairMetadata,
-    ReplaceCronJob,
-    ReplaceSubjects,
-    WritePrunerStatus,
+    UpdateObject,
     written_body,
     written_name,
 )
 
 MANAGED = "Managed"
-SETTLING = timedelta(seconds=1)
-"""A write that changes nothing causes no event, and the status still waits for it."""
+CRON_JOB = f"{CRON_JOBS.kind} {OBJECT_NAME}"
+"""The name of its writes."""
 
 
 class PrunerPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +44,7 @@ class PrunerPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan(observed: ObservedPruner, settings: PrunerSettings, now: datetime) -> PrunerPlan:
     if observed.is_openshift and not settings.take_over:
-        return PrunerPlan(plan=Plan(), facts=report.facts_of_others(observed, now))
+        return PrunerPlan(plan=Plan(), facts=status.facts_of_others(observed, now))
     decided = tuple(decision.decide(observed, settings, now))
     pruner = observed.pruner
     if pruner is None or pruner.metadata.deletion_timestamp:
@@ -64,12 +52,13 @@ def plan(observed: ObservedPruner, settings: PrunerSettings, now: datetime) -> P
     spec, problem = _spec(pruner)
     writes = tuple(_objects(observed, pruner, spec))
     problem = problem or _problem(observed) or " ".join(_refused(observed, writes))
-    found = report.report(observed, pruner, spec, problem, settings, now)
-    is_under_way = bool(writes) and not problem
-    status = () if is_under_way else tuple(_status(observed, pruner, found))
-    recheck_at = now + SETTLING if is_under_way else found.recheck_at
+    found = status.new_status(observed, pruner, spec, problem, settings, now)
+    if writes and not problem:
+        # The next pass sees how the writes ended, and writes the status.
+        return PrunerPlan(plan=Plan(actions=(*decided, *writes), recheck_at=now), facts=found.facts)
+    reported = status.write(observed, pruner, found.status)
     return PrunerPlan(
-        plan=Plan(actions=(*decided, *writes, *status), recheck_at=recheck_at),
+        plan=Plan(actions=(*decided, *writes, *reported), recheck_at=found.recheck_at),
         facts=found.facts,
     )
 
@@ -105,12 +94,12 @@ def _problem(observed: ObservedPruner) -> str:
 
 
 def _refused(observed: ObservedPruner, writes: Iterable[ObjectWrite]) -> Iterator[str]:
-    """Only what is still to be written as it was refused: another body may be accepted."""
+    """Only of writes that are still planned: the API server may accept another body."""
     for one in writes:
         name = written_name(one)
-        refusal = observed.refusals.get(name)
-        if refusal is not None and refusal.body == written_body(one):
-            yield f"The API server refuses {name}: {refusal.answer.rstrip('.')}."
+        last = observed.writes.get(name)
+        if last is not None and last.refusal and last.body == written_body(one):
+            yield f"The API server refuses {name}: {last.refusal.rstrip('.')}."
 
 
 def _is_ours(one: Object, pruner: StoredImagePruner | None) -> bool:
@@ -122,7 +111,7 @@ def _is_ours(one: Object, pruner: StoredImagePruner | None) -> bool:
 def _objects(
     observed: ObservedPruner, pruner: StoredImagePruner, spec: EffectiveSpec | None
 ) -> Iterator[ObjectWrite]:
-    """In the order in which each needs the one before."""
+    """Each object needs the ones before it."""
     if _problem(observed):
         return
     namespace = observed.namespace
@@ -142,14 +131,14 @@ def _objects(
         prune_registry=prune_registry(observed, spec),
         reports_to_map=observed.drops_status,
     )
-    yield from _cron_job(observed.cron_job, wanted, observed.answered_spec)
+    yield from _cron_job(observed, wanted)
 
 
 def _account(found: ServiceAccount | None, body: Mapping[str, Any]) -> Iterator[ObjectWrite]:
     if found is None:
         yield CreateObject(body=body, because="the ServiceAccount does not exist")
     elif because := _metadata_difference(found, body):
-        yield RepairMetadata(body=body, found=found, because=because)
+        yield UpdateObject(body=body, found=found, because=because)
 
 
 def _binding(found: ClusterRoleBinding | None, body: Mapping[str, Any]) -> Iterator[ObjectWrite]:
@@ -166,29 +155,32 @@ def _binding(found: ClusterRoleBinding | None, body: Mapping[str, Any]) -> Itera
     (subject,) = body["subjects"]
     subjects = [(one.kind, one.name, one.namespace) for one in found.subjects or ()]
     if subjects != [(subject["kind"], subject["name"], subject["namespace"])]:
-        yield ReplaceSubjects(body=body, found=found, because="its subjects were changed")
+        because = "its subjects were changed"
+        yield UpdateObject(body=body, found=found, fields=("subjects",), because=because)
     elif because := _metadata_difference(found, body):
-        yield RepairMetadata(body=body, found=found, because=because)
+        yield UpdateObject(body=body, found=found, because=because)
 
 
-def _cron_job(
-    found: CronJob | None, body: Mapping[str, Any], answered: Mapping[str, Any] | None
-) -> Iterator[ObjectWrite]:
-    """The API server and its webhooks add to what is written, so their answer is compared."""
+def _cron_job(observed: ObservedPruner, body: Mapping[str, Any]) -> Iterator[ObjectWrite]:
+    """The API server and its webhooks add fields, so the spec is compared with their answer."""
+    found = observed.cron_job
     if found is None:
         yield CreateObject(body=body, because="the CronJob does not exist")
         return
+    last = observed.writes.get(CRON_JOB)
+    answer = last.answer if last is not None else None
     name = objects.HASH_ANNOTATION
+    because = ""
     if found.metadata.annotations.get(name) != body["metadata"]["annotations"][name]:
         because = "its spec is to change"
     elif difference := _metadata_difference(found, body):
         because = difference
-    elif answered is None:
+    elif not isinstance(answer, CronJob):
         because = "this process has not written it yet"
-    else:
-        because = "" if found.spec == answered else "it was changed by hand"
+    elif found.spec != answer.spec:
+        because = "it was changed by hand"
     if because:
-        yield ReplaceCronJob(body=body, found=found, because=because)
+        yield UpdateObject(body=body, found=found, fields=("spec",), because=because)
 
 
 def _metadata_difference(found: Object, body: Mapping[str, Any]) -> str:
@@ -200,47 +192,3 @@ def _metadata_difference(found: Object, body: Mapping[str, Any]) -> str:
     if {one.uid for one in found.metadata.owner_references} != owners:
         return "its owner was changed"
     return ""
-
-
-def _status(
-    observed: ObservedPruner, pruner: StoredImagePruner, found: Report
-) -> Iterator[PrunerAction]:
-    last, status = report.status_of(pruner), found.status
-    if _compared(status, observed) == _compared(last, observed):
-        return
-    yield WritePrunerStatus(
-        key=pruner.key,
-        resource_version=pruner.metadata.resource_version,
-        status=_written(status, observed),
-        because="its status changed",
-    )
-    for one in _news(last, status):
-        bad = one.status is (Truth.TRUE if one.type == PrunerConditionType.FAILED else Truth.FALSE)
-        yield RecordPrunerEvent(
-            key=pruner.key, reason=PrunerReason(one.reason), warning=bad, because=one.message
-        )
-
-
-def _compared(status: ImagePrunerStatus, observed: ObservedPruner) -> object:
-    if observed.drops_status:
-        own = {one.type: one for one in status.conditions if one.type in set(PrunerConditionType)}
-        return status.observed_generation, own
-    return status
-
-
-def _written(status: ImagePrunerStatus, observed: ObservedPruner) -> ImagePrunerStatus:
-    """Only what is ours: not what the Job reports, and no condition of another writer."""
-    own = tuple(one for one in status.conditions if one.type in set(PrunerConditionType))
-    if observed.drops_status:
-        return ImagePrunerStatus(observed_generation=status.observed_generation, conditions=own)
-    return replace(status, last_run=(), conditions=own)
-
-
-def _news(last: ImagePrunerStatus, status: ImagePrunerStatus) -> Iterator[Condition]:
-    """Conditions with another status or reason; not that nothing has run, nor that all agrees."""
-    for one in status.conditions:
-        before = conditions.find(last.conditions, one.type)
-        is_same = before is not None and (before.status, before.reason) == (one.status, one.reason)
-        quiet = (PrunerReason.NOT_RUN, PrunerReason.SETTINGS_AGREE)
-        if not is_same and one.reason not in quiet and one.type in set(PrunerConditionType):
-            yield one

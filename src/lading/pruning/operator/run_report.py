@@ -1,6 +1,6 @@
-"""Writes what a pruning Job reports, at most every 30 seconds and at its end.
+"""Writes the report of a pruning Job, every 30 seconds and at its end.
 
-A report that cannot be written costs only the report: the run continues.
+If a report cannot be written, the run continues.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ class RunReport:
         namespace: str,
         to_map: bool,
     ) -> None:
-        """To the ConfigMap in the namespace, or to the status of the ImagePruner."""
+        """`to_map`: to the ConfigMap, not to the status of the ImagePruner."""
         self._api = api
         self._clock = clock
         self._progress = progress

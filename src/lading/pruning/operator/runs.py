@@ -1,4 +1,4 @@
-"""What a container of a pruning Job reports about its run. Pure."""
+"""The report of one container of a pruning Job. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from lading.pruning.engine.effects.apply import PruneOutcome, Result
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.types import Decision, What
 from lading.pruning.sweep import types as sweeps
-from lading.pruning.sweep.controller import Swept
+from lading.pruning.sweep.controller import SweepResult
 from lading.pruning.sweep.types import BlobReason
 
 MESSAGE_BYTES_MAX = 1024
@@ -20,7 +20,7 @@ OBJECT_BYTES_MAX = 512
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run did, in numbers."""
+    """The numbers of a run."""
 
     candidates: int = 0
     deleted: int = 0
@@ -30,7 +30,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def job_of(pod: str) -> str:
-    """The Job of a pod, which names it after itself."""
+    """Kubernetes names a pod after its Job."""
     return pod.rpartition("-")[0]
 
 
@@ -80,8 +80,8 @@ def pruned(progress: PruneProgress, outcomes: Sequence[PruneOutcome] = ()) -> Ru
     )
 
 
-def swept(found: Swept) -> RunFigures:
-    """Of a sweep: what is condemned is released, and what is deleted is freed."""
+def swept(found: SweepResult) -> RunFigures:
+    """Of a sweep: condemned blobs are released, deleted blobs are freed."""
     goes = (BlobReason.CONDEMNED, BlobReason.UNREFERENCED)
     totals = sweeps.totals(found.plan, found.listing.blobs)
     return RunFigures(

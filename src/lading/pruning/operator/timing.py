@@ -1,10 +1,10 @@
-"""When runs are due by the CronJob that is there, and whether one was missed. Pure."""
+"""When Jobs of the CronJob are due, and whether one was missed. Pure."""
 
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from lading.api.batch import CronJob
+from lading.api.core import CronJob
 from lading.api.imageregistry import ImagePrunerStatus
 from lading.kernel import conditions, cron
 from lading.kernel.cron import EverySchedule, Schedule
@@ -18,9 +18,9 @@ from lading.pruning.operator.types import (
 )
 
 GAPS = 8
-"""So many runs ahead show the longest time between two."""
+"""How many runs ahead are compared for the longest period."""
 DEADLINE_SECONDS_MAX = 10 * 365 * 24 * 3600
-"""A start that may be later than that is never missed; sums of more are beyond the calendar."""
+"""A longer deadline would exceed the range of dates."""
 
 
 class DueTimes(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,9 +29,9 @@ class DueTimes(msgspec.Struct, frozen=True, kw_only=True):
     next_at: datetime | None = None
     period: timedelta | None = None
     missed: datetime | None = None
-    """A time that was due, and no Job was made for it."""
+    """A due time without a Job."""
     missed_at: datetime | None = None
-    """When the next start will count as missed."""
+    """When the next start counts as missed."""
 
 
 def timing_of(
@@ -79,7 +79,7 @@ def _next_at(schedule: Schedule, found: CronJob, now: datetime) -> datetime | No
 def _since(
     observed: ObservedPruner, last: ImagePrunerStatus, schedule: str, now: datetime
 ) -> datetime:
-    """Since when the schedule is in force: times before that were never due."""
+    """Since when the schedule is in force. Earlier times are not due."""
     known = instant(last.scheduled_since)
     if observed.drops_status:
         before = conditions.find(last.conditions, PrunerConditionType.SCHEDULED)

@@ -1,4 +1,4 @@
-"""What plans about the ImagePruner are made from, and their actions. Frozen data only."""
+"""The gate of the feature, the input of its plan, and its actions. Frozen data only."""
 
 from collections.abc import Hashable, Mapping
 from datetime import datetime, timedelta
@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from lading.api.batch import CronJob, Job
-from lading.api.core import Pod
+from lading.api.core import CronJob, Job, Pod
 from lading.api.imageregistry import (
     ImagePrunerStatus,
     LogLevel,
@@ -16,8 +15,16 @@ from lading.api.imageregistry import (
     StoredImagePruner,
 )
 from lading.api.pruned_registries import PrunedRegistry
-from lading.api.rbac_objects import ClusterRoleBinding, ServiceAccount
+from lading.api.rbac import ClusterRoleBinding, ServiceAccount
+from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
+from lading.kernel.planning import LastWrite
+
+IMAGE_PRUNER_GATE = Gate(
+    name="ImagePruner",
+    default=True,
+    off="the CronJob stays and prunes as before; changes of the ImagePruner have no effect",
+)
 
 FIELD_MANAGER = "lading-image-pruner"
 OBJECT_NAME = "lading-image-pruner"
@@ -28,31 +35,31 @@ SYSTEM_ROLE = "system:image-pruner"
 DECISION_NAME = "lading-image-pruner-decision"
 """The ConfigMap with the decision about the first ImagePruner."""
 REPORT_NAME = "lading-image-pruner-report"
-"""The ConfigMap for the reports of Jobs, where the status of the ImagePruner drops them."""
+"""The ConfigMap for the reports of Jobs, if the status of the ImagePruner drops them."""
 IMAGE_STREAMS = "imagestreams"
-"""The run that is not about one of `spec.registries`."""
+"""The name of the run that prunes ImageStreams, not one of `spec.registries`."""
 COMPONENT_LABEL, COMPONENT = "app.kubernetes.io/component", "image-pruner"
 POD_LABELS = {"app.kubernetes.io/name": "lading", COMPONENT_LABEL: COMPONENT}
 FOLDER = "/etc/lading"
 """Where ConfigMaps and Secrets are mounted."""
 STORAGE_FOLDER = "/storage"
-"""Where claims are mounted, each in a folder of its own: nothing of Lading's image is hidden."""
+"""Claims are mounted in folders below it, so that none hides files of Lading's image."""
 SWEEP_SUFFIX = ".blobs"
-"""After the name of a registry: the sweep of its storage. No registry has a dot in its name."""
+"""Added to the name of a registry for the sweep of its storage. Registry names have no dot."""
 
 
 class PrunerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What an administrator decides by options of the controller."""
+    """Options of the controller."""
 
     image: str = ""
     """Lading's own image; empty means that of the controller's pod."""
     pod_name: str = ""
     take_over: bool = False
-    """Whether the ImagePruner of OpenShift is managed, too."""
+    """Whether Lading also manages the ImagePruner of OpenShift."""
     missed_grace: timedelta = timedelta(minutes=1)
-    """How much later than its deadline a start counts as missed."""
+    """A Job that did not start this long after its deadline is missed."""
     installation_age_max: timedelta = timedelta(hours=1)
-    """So long after its first start a cluster counts as new."""
+    """A cluster is new until this long after the first start of Lading."""
 
 
 class PrunerConditionType(StrEnum):
@@ -67,7 +74,7 @@ class PrunerConditionType(StrEnum):
 
 
 class PrunerReason(StrEnum):
-    """Of the conditions of the ImagePruner, and of its events."""
+    """Reasons of the conditions and events of the ImagePruner."""
 
     READY = "Ready"
     """The CronJob is as the spec describes it."""
@@ -105,7 +112,7 @@ class DecisionReason(StrEnum):
 
 
 class ClusterHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """What tells a new cluster from one that is older than its pruner."""
+    """Shows whether the cluster is new or older than its pruner."""
 
     first_start: datetime | None = None
     """When a controller of Lading first ran here."""
@@ -137,27 +144,19 @@ class EffectiveSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Settings that are given twice and differ, one sentence each."""
 
 
-class RefusedWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """What the API server answered to a write of this process."""
-
-    body: Mapping[str, Any] | None
-    """As it was to be written; None for a deletion."""
-    answer: str
-
-
 class ObservedPruner(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that one pass over the ImagePruner goes by."""
+    """The input of the plan."""
 
     namespace: str
     pruner: StoredImagePruner | None = None
     decision: str | None = None
-    """What is recorded about the first ImagePruner; None where nothing is."""
+    """The recorded decision about the first ImagePruner; None if there is none."""
     history: ClusterHistory = ClusterHistory()
     is_openshift: bool = False
     drops_status: bool = False
     """Whether the kind has another owner: its schema may drop fields of the status."""
     management_state: str | None = None
-    """Of Config `cluster`; None where there is none."""
+    """Of Config `cluster`; None if it does not exist."""
     account: ServiceAccount | None = None
     bindings: Mapping[str, ClusterRoleBinding] = {}
     """By name."""
@@ -167,15 +166,13 @@ class ObservedPruner(msgspec.Struct, frozen=True, kw_only=True):
     reports: tuple[PruneRun, ...] = ()
     """Of the Jobs."""
     has_report_map: bool = False
-    answered_spec: Mapping[str, Any] | None = None
-    """The spec that the API server answered to the last write of the CronJob by this process."""
     own_image: str = ""
-    refusals: Mapping[str, RefusedWrite] = {}
-    """The last one for each object, by kind and name."""
+    writes: Mapping[str, LastWrite] = {}
+    """The last write of this process to each object, by kind and name."""
 
 
 class PrunerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What metrics show."""
+    """The values of the metrics."""
 
     exists: bool = False
     is_scheduled: bool = False
@@ -193,22 +190,16 @@ class PrunerFacts(msgspec.Struct, frozen=True, kw_only=True):
 class CreateImagePruner(msgspec.Struct, frozen=True, kw_only=True):
     suspend: bool
     because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "decision"
+    lane: Hashable = "decision"
 
 
 class RecordDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """After the ImagePruner was created: cut off between the two, it counts as existing."""
+    """Runs after CreateImagePruner. After a crash between the two, the ImagePruner exists."""
 
     namespace: str
     decision: DecisionReason
     because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "decision"
+    lane: Hashable = "decision"
 
 
 class CreateObject(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,34 +207,17 @@ class CreateObject(msgspec.Struct, frozen=True, kw_only=True):
 
     body: Mapping[str, Any]
     because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "objects"
+    lane: Hashable = "objects"
 
 
-class RepairMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """Labels and owners of an object; those of others stay."""
+class UpdateObject(msgspec.Struct, frozen=True, kw_only=True):
+    """Sets the owner, our labels and our annotations, and replaces the named fields."""
 
     body: Mapping[str, Any]
-    found: ServiceAccount | ClusterRoleBinding
+    found: ServiceAccount | ClusterRoleBinding | CronJob
+    fields: tuple[str, ...] = ()
     because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "objects"
-
-
-class ReplaceSubjects(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a ClusterRoleBinding, with its labels and owners."""
-
-    body: Mapping[str, Any]
-    found: ClusterRoleBinding
-    because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "objects"
+    lane: Hashable = "objects"
 
 
 class DeleteBinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,22 +226,7 @@ class DeleteBinding(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     uid: str
     because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "objects"
-
-
-class ReplaceCronJob(msgspec.Struct, frozen=True, kw_only=True):
-    """Makes the CronJob what the body says; labels and annotations of others stay."""
-
-    body: Mapping[str, Any]
-    found: CronJob
-    because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "objects"
+    lane: Hashable = "objects"
 
 
 class WritePrunerStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -275,28 +234,11 @@ class WritePrunerStatus(msgspec.Struct, frozen=True, kw_only=True):
     resource_version: str
     status: ImagePrunerStatus
     because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "status"
+    lane: Hashable = "status"
 
 
-class RecordPrunerEvent(msgspec.Struct, frozen=True, kw_only=True):
-    key: Key
-    reason: PrunerReason
-    warning: bool
-    because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "status"
-
-
-OBJECT_WRITES = (CreateObject, RepairMetadata, ReplaceSubjects, DeleteBinding, ReplaceCronJob)
-ObjectWrite = CreateObject | RepairMetadata | ReplaceSubjects | DeleteBinding | ReplaceCronJob
-PrunerAction = (
-    CreateImagePruner | RecordDecision | ObjectWrite | WritePrunerStatus | RecordPrunerEvent
-)
+ObjectWrite = CreateObject | UpdateObject | DeleteBinding
+PrunerAction = CreateImagePruner | RecordDecision | ObjectWrite | WritePrunerStatus
 
 
 def written_name(action: ObjectWrite) -> str:

@@ -1,7 +1,7 @@
-"""Changes the storage: removes and restores links, sets data aside, puts it back, deletes it.
+"""Changes the storage: removes and restores links, moves data aside and back, deletes it.
 
-Every step may be cut off and done again. What could not be done is counted and reported, holds up
-nothing else, and is done by the next run. What is reported as freed is gone.
+Every step may be interrupted and repeated. A failure is counted and reported, stops no other step,
+and the next run tries it again. Data is counted as freed only after it is deleted.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _EVERYWHERE = ""
 
 
 class SweepCounts(msgspec.Struct):
-    """What a run did."""
+    """Counts of a run."""
 
     condemned: int = 0
     links: int = 0
@@ -43,7 +43,7 @@ class SweepCounts(msgspec.Struct):
     """Blobs that a replica still answers for."""
     failed: int = 0
     failures: list[str] = []
-    """The first of them, as sentences."""
+    """The first failures, as sentences."""
 
     def fail(self, error: object) -> None:
         self.failed += 1
@@ -65,9 +65,9 @@ class Sweeping:
         self._through_registry = through_registry
         self._progress = progress
         self._copied: set[str] = set()
-        """What was copied aside and is still in its place."""
+        """Digests that were copied aside and still have their data in place."""
         self._left_aside: set[str] = set()
-        """What may only be decided about by the next run."""
+        """Digests that only the next run may decide about."""
         self.counts = SweepCounts()
 
     def leave_aside(self, digests_: Iterable[str]) -> None:
@@ -91,7 +91,7 @@ class Sweeping:
         await parallel.each(tried, (one for one in digests_ if one not in self._left_aside))
 
     async def restore(self, links: Iterable[Link]) -> set[str]:
-        """The digests with a link that could not be written."""
+        """Returns the digests with a link that could not be written."""
         by_path = {layout.link_path(one): one for one in links}
         failed: set[str] = set()
 
@@ -110,9 +110,10 @@ class Sweeping:
     async def unlink(
         self, links: Sequence[Link], *, reader: ManifestReader, listed_at: int
     ) -> set[str]:
-        """Repository by repository, each with a look at its newest manifests before and after.
+        """Removes links, one repository after the other.
 
-        The digests that keep a link: one that is needed by now, or that could not be removed.
+        Reads the newest manifests of a repository before and after. Returns the digests that keep a
+        link, because it is needed again or could not be removed.
         """
         by_repository: dict[str, list[Link]] = {}
         for link in links:
@@ -142,10 +143,10 @@ class Sweeping:
         return {one.data for one in links if one not in gone}
 
     async def unlink_at_once(self, links: Sequence[Link], reader: ManifestReader) -> set[int]:
-        """While no registry runs; manifests first, so that none names what is gone.
+        """Removes links while no registry runs. Manifests go before the blobs that they name.
 
-        The numbers of the data that stays: with a link that could not be removed, or needed by a
-        manifest that has such a link.
+        Returns the numbers of the data that stays: its link, or the link of a manifest that needs
+        it, could not be removed.
         """
         manifests = [one for one in links if one.kind is LinkKind.MANIFEST]
         failures = await self._delete_links([layout.link_path(one) for one in manifests])
@@ -163,7 +164,7 @@ class Sweeping:
         return held | {layers[path] for path in await self._delete_links(list(layers))}
 
     async def _unlink(self, links: Sequence[Link]) -> Mapping[str, StorageError]:
-        """A registry with a cache forgets a layer with its link, a manifest only after its link."""
+        """A cache drops a layer with its link, and a manifest only after its link is deleted."""
         layers, manifests = (
             [one.digest for one in links if one.kind is kind] if self._through_registry else []
             for kind in (LinkKind.LAYER, LinkKind.MANIFEST)
@@ -178,17 +179,17 @@ class Sweeping:
         return failures
 
     async def unanswered(self, condemned: dict[str, Condemned]) -> list[str]:
-        """The digests that no replica answers for in a repository that had them.
+        """Returns the digests that no replica answers for in a repository that had them.
 
-        When a replica refuses a repository, what that had stays; when it cannot be asked at all,
-        everything that is left.
+        If a replica refuses a repository, the digests of that repository stay. If it does not
+        answer at all, all remaining digests stay.
         """
         self._progress.begin("asking the registry", len(condemned))
         found: list[str] = []
         failures: dict[str, RegistryError] = {}
 
         async def is_answered(digest: str) -> bool | None:
-            """None when that is not known."""
+            """None if unknown."""
             for link in condemned[digest].links(digest):
                 for replica in self._replicas:
                     if _EVERYWHERE in failures or link.repository in failures:
@@ -234,7 +235,7 @@ class Sweeping:
         await parallel.each(move, digests_)
 
     async def delete_aside(self, sizes: dict[str, int], *, copies: Collection[str]) -> set[str]:
-        """The digests that are gone for good; not `copies` of data that is still in its place."""
+        """Returns the digests that are deleted; without `copies` of data that is still in place."""
         going = sizes.keys() - self._left_aside
         only_copies = going & (self._copied | set(copies))
         await self._delete([layout.aside_path(one) for one in only_copies])
@@ -253,7 +254,7 @@ class Sweeping:
         return {digest for digest, _ in gone.values()}
 
     async def forget_in_tags(self, links: Iterable[Link]) -> None:
-        """The history of a tag keeps a link to each manifest that it named."""
+        """The history of a tag has a link to each manifest that it named."""
         gone: dict[str, set[str]] = {}
         for link in links:
             gone.setdefault(link.repository, set()).add(link.digest)
@@ -307,7 +308,7 @@ class Sweeping:
 def _held(
     links: Iterable[Link], failures: Mapping[str, StorageError], reader: ManifestReader
 ) -> set[int]:
-    """The numbers of manifests with a link that could not be removed, and of all they need."""
+    """The manifests with a link that could not be removed, and all that they need."""
     return reader.with_all_they_need(
         {
             graph.key_of(one.data)
@@ -318,7 +319,7 @@ def _held(
 
 
 class _RepositoryLook:
-    """What the manifests of one repository need that came after the list of the storage."""
+    """The needs of the manifests of one repository that are newer than the listing."""
 
     def __init__(self, storage: Storage, name: str, reader: ManifestReader, listed_at: int) -> None:
         self._storage = storage
@@ -327,7 +328,7 @@ class _RepositoryLook:
         self._listed_at = listed_at
 
     async def unneeded(self, links: Sequence[Link]) -> list[Link]:
-        """Of these links those that may go."""
+        """The links among these that may be removed."""
         if not links:
             return []
         folder = layout.revisions_folder(self._name)
@@ -352,9 +353,9 @@ class _RepositoryLook:
         return [one for one in links if graph.key_of(one.data) not in needed]
 
     async def _needs(self, fresh: set[str]) -> set[int] | None:
-        """None when that is not known: then every link stays until the next run.
+        """None if unknown: then every link stays until the next run.
 
-        So with a link that is not sha256 and names data elsewhere, which is not followed here.
+        A link that is not sha256 names other data, which is not followed here.
         """
         keys = np.array([graph.key_of(one) for one in fresh], dtype=np.uint64)
         unknown = set(self._reader.unknown(keys).tolist())
@@ -368,7 +369,7 @@ class _RepositoryLook:
 
 
 def _digest_of_history(path: str) -> str:
-    """Of `.../tags/TAG/index/ALGORITHM/HEX/link`; empty for another path."""
+    """The digest in `.../tags/TAG/index/ALGORITHM/HEX/link`; "" for another path."""
     parts = path.split("/")
     if len(parts) < 4 or parts[-1] != "link" or parts[-4] != "index":
         return ""

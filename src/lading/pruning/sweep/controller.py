@@ -1,4 +1,4 @@
-"""Wires one sweep: observe, plan, guards, apply, and the second look before data goes."""
+"""Runs one sweep: observe, plan, guards, apply, and the second look before data is deleted."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -10,8 +10,8 @@ import msgspec
 from lading.kernel.values import replace
 from lading.ports import storage as storages
 from lading.ports.clock import Clock
-from lading.ports.cluster import Cluster
-from lading.ports.state_file import StateFile
+from lading.ports.kube import Cluster
+from lading.ports.node import StateFile
 from lading.ports.storage import Storage
 from lading.pruning.engine.decisions import rules
 from lading.pruning.engine.decisions.guards import GuardRefused, Limits, Refusal
@@ -25,9 +25,8 @@ from lading.pruning.sweep import guards, layout, manifest_reader, observe, probe
 from lading.pruning.sweep import plan as planning
 from lading.pruning.sweep import state as states
 from lading.pruning.sweep.apply import SweepCounts, Sweeping
-from lading.pruning.sweep.defaults import PROBE_REPOSITORY
 from lading.pruning.sweep.manifest_reader import ManifestReader
-from lading.pruning.sweep.probe import Replica
+from lading.pruning.sweep.probe import PROBE_REPOSITORY, Replica
 from lading.pruning.sweep.state import SweepState
 from lading.pruning.sweep.types import (
     LATE_DELETION_MAX,
@@ -52,11 +51,10 @@ class SweepRequest(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     untagged: bool = False
     with_images: bool = False
-    """A cluster without Images of OpenShift is an error."""
+    """Then a cluster without OpenShift's Images is an error."""
     reading: Reading
     registry_names: tuple[str, ...] = ()
     mirrors: tuple[tuple[str, str], ...] = ()
-    probe_repository: str = PROBE_REPOSITORY
 
 
 class ObservedSweep(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +64,7 @@ class ObservedSweep(msgspec.Struct, frozen=True, kw_only=True):
     now: datetime
 
 
-class Swept(msgspec.Struct, frozen=True, kw_only=True):
+class SweepResult(msgspec.Struct, frozen=True, kw_only=True):
     plan: SweepPlan
     listing: Listing
     counts: SweepCounts
@@ -99,13 +97,13 @@ class Sweeper:
         self._reader = ManifestReader(storage, self.progress)
 
     async def preview(self) -> tuple[SweepPlan, ObservedSweep, tuple[Refusal, ...]]:
-        """Only reads: the time is that of this machine, and no probe is pushed."""
+        """Only reads: it uses the clock of this machine, and pushes no probe."""
         await observe.check(self._storage)
         observed = await self._observe(self._clock.now())
         plan = self._plan(observed)
         return plan, observed, self._refusals(plan, observed)
 
-    async def run(self) -> Swept:
+    async def run(self) -> SweepResult:
         await observe.check(self._storage)
         async with AsyncExitStack() as stack:
             is_locked = await self._locked(stack)
@@ -130,10 +128,10 @@ class Sweeper:
             else:
                 await self._sweep(sweeping, plan, observed)
             await self._clean(sweeping, plan, observed)
-            return Swept(plan=plan, listing=observed.facts.listing, counts=sweeping.counts)
+            return SweepResult(plan=plan, listing=observed.facts.listing, counts=sweeping.counts)
 
     async def _locked(self, stack: AsyncExitStack) -> bool:
-        """On a full disk a registry that stands still is swept without a lock."""
+        """On a full disk, an offline sweep runs without a lock."""
         try:
             await stack.enter_async_context(self._lock.held())
         except storages.Full:
@@ -155,13 +153,13 @@ class Sweeper:
         self.progress.begin("pushing a probe image", len(self._replicas))
         found = False
         for replica in self._replicas:
-            place = self._request.probe_repository
+            place = PROBE_REPOSITORY
             found |= await probe.has_cache(self._storage, replica, place)
             self.progress.advance()
         return found
 
     async def _observe(self, now: datetime) -> ObservedSweep:
-        """References before the list: what is pushed and used meanwhile is in the latter."""
+        """Reads references before the listing, so that it has every image that they name."""
         references = await self._references() if self._request.untagged else None
         images = await self._images()
         state = states.decode(await self._state_file.read())
@@ -213,7 +211,7 @@ class Sweeper:
         return names.gather([mention for one in found for mention in one.mentions], registry_names)
 
     async def _images(self) -> tuple[str, ...]:
-        """Of every cluster that is read anyway; it is an error only where they were asked for."""
+        """The Images of all clusters. Missing Images are an error only with --cluster-images."""
         found: set[str] = set()
         for cluster in self._clusters:
             try:
@@ -262,7 +260,7 @@ class Sweeper:
             await self._write_last(sweeping, state)
 
     async def _sweep(self, sweeping: Sweeping, plan: SweepPlan, observed: ObservedSweep) -> None:
-        """The state is written before links go, so that a run that is cut off can restore them."""
+        """Writes the state before it removes links, so that the next run can restore them."""
         listing = observed.facts.listing
         sweeping.leave_aside(plan.left_aside)
         await sweeping.put_back(plan.put_back)
@@ -290,7 +288,7 @@ class Sweeper:
     async def _finish(
         self, sweeping: Sweeping, observed: ObservedSweep, state: SweepState, moved: list[str]
     ) -> None:
-        """The second look: what was linked or named meanwhile comes back, the rest is deleted."""
+        """The second look: moves back what is linked or needed again, and deletes the rest."""
         settings = self._request.settings
         self.progress.begin("waiting for uploads in progress")
         await self._clock.sleep(settings.second_look_after.total_seconds())
@@ -318,7 +316,7 @@ class Sweeper:
         await self._write_last(sweeping, states.without(state, gone))
 
     async def _aside(self) -> dict[str, int]:
-        """What is aside, with its size."""
+        """The digests that are aside, with their sizes."""
         found = await observe.aside(self._storage)
         return {digest: one.size_bytes for digest, one in found.items()}
 
@@ -337,7 +335,7 @@ class Sweeper:
         await self._state_file.replace(states.encode(state))
 
     async def _write_last(self, sweeping: Sweeping, state: SweepState) -> None:
-        """When everything else is done; the next run finds out what is not written."""
+        """Called last. If the state cannot be written, the next run finds the same facts again."""
         try:
             await self._write(state)
         except (storages.StorageError, OSError) as error:
@@ -356,5 +354,5 @@ def _sizes(listing: Listing, positions: Sequence[int]) -> dict[str, int]:
 
 
 def _in_place(listing: Listing, digests: Iterable[str]) -> set[str]:
-    """Those of the digests that have their data in its place."""
+    """The digests that have their data in place."""
     return {one for one in digests if listing.blobs.has(one)}

@@ -1,4 +1,4 @@
-"""When a sweep looks wrong, nothing is changed, and the exit code is 3. Pure."""
+"""Guards: if a sweep looks wrong, it changes nothing and ends with exit code 3. Pure."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def check(
     references: References | None,
     references_last_time: int | None,
 ) -> tuple[Refusal, ...]:
-    """The guards that refuse this plan; one that takes nothing away is never refused."""
+    """The guards that refuse this plan. A plan that removes nothing is never refused."""
     if not (len(plan.condemned) or len(plan.swept)):
         return ()
     found = (
@@ -52,7 +52,7 @@ def _bytes(plan: SweepPlan, facts: SweepFacts, limits: Limits) -> Iterator[Refus
 
 
 def _references(references: References | None, last_time: int | None) -> Iterator[Refusal]:
-    """Only where references decide what stays."""
+    """Only with --untagged, where references decide."""
     if references is None:
         return
     found = references.of_this_registry

@@ -1,4 +1,4 @@
-"""Paths of a registry's storage, and of what a sweep keeps beside it. Pure."""
+"""Paths in the storage of a registry, and of the sweep's own files. Pure."""
 
 from lading.kernel import digests
 from lading.kernel.errors import Malformed
@@ -13,7 +13,7 @@ from lading.pruning.sweep.types import Link, LinkKind
 
 BLOBS = f"{ROOT}/blobs"
 OWN = f"{FOLDER}/sweep"
-"""Beside `docker/registry/v2`: a registry that deletes or lists its own folders passes it over."""
+"""Outside `docker/registry/v2`, so that no registry lists or deletes it."""
 ASIDE = f"{OWN}/aside"
 
 
@@ -37,24 +37,24 @@ def revisions_folder(repository: str) -> str:
 
 
 def upload_folder(path: str) -> str:
-    """The folder of one upload that a path is in."""
+    """The folder of the upload that has this path."""
     place, mark, own = path.partition("/_uploads/")
     return f"{place}{mark}{own.partition('/')[0]}"
 
 
 def aside_path(digest: str) -> str:
-    """In one folder: on a full disk no other one can be made."""
+    """All in one folder, because on a full disk no new folder can be created."""
     return f"{ASIDE}/{digest.replace(':', '-')}"
 
 
 def digest_aside(path: str) -> str:
-    """Empty for what no sweep has put there."""
+    """Empty if no sweep put it there."""
     algorithm, _, encoded = path.removeprefix(f"{ASIDE}/").partition("-")
     return digest_of(algorithm, encoded)
 
 
 def digest_of(algorithm: str, encoded: str) -> str:
-    """Empty for parts of a path that are no digest."""
+    """Empty if the parts of the path are not a digest."""
     try:
         return str(digests.parse(f"{algorithm}:{encoded}"))
     except Malformed:

@@ -1,7 +1,7 @@
-"""One sweep at a time: an object in the storage that is renewed while a sweep runs.
+"""A lock that allows one sweep at a time: an object in the storage that a sweep renews.
 
-A lock that was not renewed for its period, by the clock of the storage, belongs to a sweep that was
-cut off, and is taken over; one of a process that this one would see and that has ended, at once.
+A lock that was not renewed for its period, by the clock of the storage, belongs to an interrupted
+sweep and is taken over. If the process is visible from here and has ended, this happens at once.
 """
 
 import asyncio
@@ -36,12 +36,12 @@ class SweepInProgress(Exception):
 
 class Holder(msgspec.Struct, frozen=True):
     token: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-z]{1,64}\Z")]
-    """Part of the name of another object."""
+    """It is part of the name of another object."""
     host: Annotated[str, msgspec.Meta(max_length=_TEXT_MAX, pattern=r"\A[^\x00-\x1f\x7f]*\Z")]
-    """On one line of an error message."""
+    """It is shown on one line of an error message."""
     pid: Annotated[int, msgspec.Meta(ge=0, le=_PID_MAX)]
     processes: Annotated[str, msgspec.Meta(max_length=_TEXT_MAX)] = ""
-    """Which processes it sees: machines and containers may share a name; empty for unknown."""
+    """The process namespace, because machines and containers may share a name; "" if unknown."""
 
 
 class StorageLock:
@@ -66,7 +66,7 @@ class StorageLock:
                 await self._release()
 
     async def check(self) -> None:
-        """Before anything that cannot be undone."""
+        """Called before each step that cannot be undone."""
         if not self._is_own(await self._holder()):
             raise SweepInProgress(
                 "another sweep took over the lock; this sweep changes nothing more"
@@ -110,7 +110,7 @@ class StorageLock:
             raise _in_progress(holder)
 
     async def _replace(self, stale: Holder) -> None:
-        """On files: who alone has the claim to this stale lock replaces it; it is never absent."""
+        """On files: only the holder of the claim replaces the stale lock, which is never absent."""
         claim = f"{PATH}-{stale.token}"
         try:
             await self._storage.put(claim, b"", condition=OnlyNew())
@@ -125,7 +125,7 @@ class StorageLock:
             await self._storage.delete([claim])
 
     async def _drop_stale(self, claim: str) -> None:
-        """Of a sweep that was cut off while it had the claim; the next run takes over."""
+        """Removes the claim of an interrupted sweep; the next run takes over."""
         found = await self._storage.head(claim)
         now = await storage_clock.server_time(self._storage)
         if found is not None and now - found.modified_at > self._period:
@@ -156,7 +156,7 @@ class StorageLock:
 
 
 def _decoded(content: bytes) -> Holder:
-    """A lock that cannot be read has no owner; only its age counts."""
+    """An unreadable lock has no owner: only its age decides."""
     try:
         return msgspec.json.decode(content, type=Holder)
     except UNREADABLE:
@@ -173,7 +173,7 @@ def _in_progress(holder: Holder) -> SweepInProgress:
 
 
 def _visible_processes() -> str:
-    """The boot of this machine, and the namespace in which process ids count."""
+    """The boot id of this machine, and the namespace of its process ids."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"

@@ -1,4 +1,4 @@
-"""Reads each manifest of a storage once, and remembers what it needs as numbers; only reads."""
+"""Reads each manifest of a storage once, and keeps what it needs as numbers. Only reads."""
 
 import contextlib
 import hashlib
@@ -31,8 +31,6 @@ class _Known(msgspec.Struct):
 
 
 class ManifestReader:
-    """Reads each manifest once, and remembers only numbers."""
-
     def __init__(self, storage: Storage, progress: PruneProgress) -> None:
         self._storage = storage
         self._progress = progress
@@ -44,7 +42,7 @@ class ManifestReader:
         self._known: Keys = np.zeros(0, dtype=np.uint64)
 
     def know(self, content: bytes | None) -> None:
-        """Takes over what a former run read; what is damaged only costs time."""
+        """Loads the manifests that an earlier run read. A damaged file is read again."""
         if content is None or self._keys:
             return
         checksum, body = (
@@ -68,7 +66,7 @@ class ManifestReader:
             self._sort()
 
     def known(self, found: Listing) -> bytes:
-        """What was read and is still there, for the next run; not what cannot be read."""
+        """The readable manifests that still exist, for the next run."""
         documents = self.documents()
         unreadable = np.array(sorted(self._opaque), dtype=np.uint64)
         stays = np.isin(documents.keys, found.revisions.keys)
@@ -93,14 +91,14 @@ class ManifestReader:
         self._sort()
 
     def unknown(self, keys: Keys) -> Keys:
-        """The numbers among these that were not read yet, each once."""
+        """The numbers that were not read yet, without repeats."""
         return np.setdiff1d(keys, self._known)
 
     def has_unreadable(self, keys: set[int]) -> bool:
         return not self._opaque.isdisjoint(keys)
 
     def targets_of(self, keys: set[int]) -> set[int]:
-        """What these manifests need."""
+        """The digests that these manifests need."""
         found: set[int] = set()
         begin = 0
         for key, count in zip(self._keys, self._counts, strict=True) if keys else ():
@@ -130,9 +128,9 @@ class ManifestReader:
         )
 
     async def _content(self, digest: str) -> bytes:
-        """Also of one that is aside: it may be linked again. Empty for what cannot be read.
+        """Also reads data that is aside, because it may be linked again. Empty if unreadable.
 
-        No registry deletes data: what has a link and no data is damaged, or not restored yet.
+        A registry deletes no data: a link without data is damaged, or not restored yet.
         """
         for path in (layout.data_path(digest), layout.aside_path(digest)):
             with contextlib.suppress(storages.NotFound, storages.TooLarge):
@@ -154,7 +152,7 @@ class ManifestReader:
 
 
 def unread_manifests(found: Listing, reader: ManifestReader) -> list[str]:
-    """The manifests of all repositories that were not read yet, each once."""
+    """The manifests of all repositories that were not read yet, without repeats."""
     keys, first = np.unique(found.revisions.keys, return_index=True)
     wanted = first[np.isin(keys, reader.unknown(keys), assume_unique=True)]
     texts = [f"{_SHA256}:{found.revisions.raw[one].tobytes().hex()}" for one in wanted]

@@ -1,6 +1,6 @@
-"""What is needed: everything that a manifest that stays reaches, in the graph of the engine. Pure.
+"""Marks the needed data: all that the kept manifests reach, in the graph of the engine. Pure.
 
-Without roots every manifest stays. Digests are compared by their first 64 bits alone, which can
+Without roots every manifest is kept. Digests are compared by their first 64 bits: a collision can
 only keep too much.
 """
 
@@ -15,7 +15,7 @@ _NONE = np.zeros(0, dtype=np.uint64)
 
 
 def live(facts: SweepFacts, *, young_since: int) -> Keys:
-    """The numbers of all that is needed, sorted; with roots, younger manifests stay as well."""
+    """The sorted numbers of all needed data. With roots, young manifests are kept too."""
     documents = facts.documents
     is_attached = documents.subjects != 0
     aliases = [one.link for one in facts.listing.aliases if one.link.target]
@@ -41,7 +41,7 @@ def live(facts: SweepFacts, *, young_since: int) -> Keys:
 
 
 def unreadable_repositories(facts: SweepFacts) -> Ids:
-    """Those with a manifest or a link that cannot be read: they keep all that they link."""
+    """Repositories with an unreadable manifest or link: they keep all that they link."""
     found = np.array(sorted(facts.listing.opaque), dtype=np.int32)
     opaque = np.array(sorted(facts.documents.opaque), dtype=np.uint64)
     for revisions in manifest_links(facts.listing):
@@ -50,7 +50,7 @@ def unreadable_repositories(facts: SweepFacts) -> Ids:
 
 
 def linked_by(listing: Listing, repositories: Ids) -> Keys:
-    """All that these repositories link, sorted."""
+    """The sorted numbers of all data that these repositories link."""
     if not len(repositories):
         return _NONE
     parts = [one.keys[np.isin(one.repositories, repositories)] for one in listing.every_link()]

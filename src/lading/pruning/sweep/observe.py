@@ -1,7 +1,7 @@
-"""Lists the storage of a registry; only reads.
+"""Lists the storage of a registry. Only reads.
 
-The paths of the list give nearly everything. Read are links that are not sha256, and tags where
-they decide. A list that breaks off is an error.
+The paths have nearly all facts. It also reads links that are not sha256, and tags if they decide.
+An incomplete listing is an error.
 """
 
 import re
@@ -46,7 +46,7 @@ _NOTHING = (
 
 
 async def check(storage: Storage) -> None:
-    """Refuses a storage that is not that of a registry, or not all of it."""
+    """Refuses a storage that is not, or not completely, that of a registry."""
     if await storage.head(DATABASE_IN_USE) is not None:
         raise NoRegistry(
             "the registry keeps its tags in a database (database-in-use), not in this storage;"
@@ -65,7 +65,7 @@ async def listing(
     with_blobs: bool = True,
     with_tags: bool = False,
 ) -> Listing:
-    """Without blobs only the repositories are listed, which is enough for a second look."""
+    """Without blobs it lists only the repositories, which is enough for the second look."""
     progress.begin("listing the storage")
     found = _Found(with_tags=with_tags)
     prefix = layout.ROOT if with_blobs else layout.REPOSITORIES
@@ -121,7 +121,7 @@ class _Found:
         self._uploads: dict[str, int] = {}
         self._special_uploads: list[StoredObject] = []
         self.special: list[StoredObject] = []
-        """Links and the like where a registry has folders and files."""
+        """Symbolic links and other special files, where a registry has folders and files."""
         self._objects = 0
 
     def add(self, one: StoredObject) -> None:
@@ -140,7 +140,7 @@ class _Found:
                 self._add_own(number, name, own.split("/"), one)
 
     def _add_repository(self, name: str) -> int:
-        """No registry has one with a name that is not valid: what it links stays."""
+        """No registry creates an invalid name, so all that such a repository links is kept."""
         number = self.repositories[name] = len(self.repositories)
         if not references.is_repository(name):
             self.opaque.add(number)
@@ -201,7 +201,7 @@ class _Found:
         )
 
     def _whole_uploads(self) -> dict[str, int]:
-        """An upload with something special in it stays: nothing is known about that."""
+        """An upload with a special file stays, because the file may lead anywhere."""
         left = {layout.upload_folder(one.path) for one in self._special_uploads}
         return {folder: time for folder, time in self._uploads.items() if folder not in left}
 
@@ -222,7 +222,7 @@ class _Found:
 
 
 async def _followed(storage: Storage, found: _Found) -> AsyncIterator[Alias]:
-    """Each link that is not sha256 with the digest that it holds."""
+    """The links that are not sha256, each with the digest in it."""
     targets: dict[str, str | None] = {}
 
     async def follow(path: str) -> None:
@@ -240,14 +240,14 @@ async def _followed(storage: Storage, found: _Found) -> AsyncIterator[Alias]:
 
 
 async def aside(storage: Storage) -> dict[str, StoredObject]:
-    """By digest what sweeps have moved aside."""
+    """The data that sweeps moved aside, by digest."""
     found = [one async for page in storage.pages(layout.ASIDE) for one in page]
     refuse_special([one for one in found if one.special])
     return {digest: one for one in found if (digest := layout.digest_aside(one.path))}
 
 
 async def read_link(storage: Storage, path: str) -> str | None:
-    """The digest that a link holds; empty for a text that is none; None for no link."""
+    """The digest in a link, "" if malformed, None if absent."""
     try:
         content = await storage.read(path, bytes_max=LINK_BYTES_MAX)
         return str(digests.parse(content.decode("ascii", "replace").strip()))
@@ -258,10 +258,10 @@ async def read_link(storage: Storage, path: str) -> str | None:
 
 
 async def tag_digests(storage: Storage, found: Listing) -> tuple[frozenset[str], frozenset[str]]:
-    """What the tags name, and the repositories with a tag that cannot be read.
+    """The digests that the tags name, and the repositories with an unreadable tag.
 
-    One that is gone since the list was read is among these: a server that is in trouble may answer
-    404 for all of them, and nothing may be decided by that.
+    A tag that disappeared since the listing counts as unreadable: a failing server may answer 404
+    for all tags.
     """
     named: set[str] = set()
     unreadable: set[str] = set()

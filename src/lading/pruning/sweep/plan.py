@@ -1,8 +1,8 @@
-"""Decides about every blob of a storage: it stays, loses its links, or goes; each with a reason.
+"""Decides about every blob of a storage: keep, remove its links, or delete; each with a reason.
 
-A blob that nothing needs is condemned first: it loses its links, so that clients upload it again.
-It goes in a later run, when the grace period is over and no link came back. While the registry
-stands still (`--offline`) both happen at once.
+A blob that no manifest needs is condemned first: it loses its links, so that clients upload it
+again. A later run deletes it if the grace period is over and it has no new link. With `--offline`
+both happen at once.
 """
 
 from collections.abc import Iterable, Iterator
@@ -67,7 +67,7 @@ def plan(facts: SweepFacts, state: SweepState, settings: SweepSettings, now: dat
 def second_look(
     facts: SweepFacts, state: SweepState, settings: SweepSettings, now: datetime
 ) -> SecondLook:
-    """What must be undone by a fresh list of links and manifests; blobs are not in it."""
+    """Decides by a new listing of links and manifests, which has no blobs."""
     cutoff = seconds(now) - int(settings.grace.total_seconds())
     live = mark.live(facts, young_since=cutoff)
     kept = _kept_keys(facts, state, live)
@@ -79,7 +79,7 @@ def second_look(
 
 
 def links_of(listing: Listing, positions: NDArray[np.int64]) -> tuple[Link, ...]:
-    """Every link to these blobs."""
+    """All links to these blobs."""
     blobs = listing.blobs
     keys = blobs.keys[positions]
     found: list[Link] = []
@@ -113,7 +113,7 @@ def _is_kept(digest: str, kept: Kept) -> bool:
 
 
 def _lost_by_unreadable(facts: SweepFacts, state: SweepState) -> Iterator[Link]:
-    """What condemning took from repositories that have an unreadable manifest by now."""
+    """The removed links of repositories that have an unreadable manifest now."""
     unreadable = mark.unreadable_repositories(facts).tolist()
     names = {facts.listing.repositories[one] for one in unreadable}
     for digest, condemned in state.condemned.items() if names else ():
@@ -139,7 +139,7 @@ def _unneeded(
     settings: SweepSettings,
     now: datetime,
 ) -> NDArray[np.uint8]:
-    """What would be decided about each blob if nothing needed it."""
+    """The reason of each blob if nothing needs it."""
     if settings.is_offline:
         return np.full(len(blobs), BlobReason.UNREFERENCED, dtype=np.uint8)
     reasons = np.full(len(blobs), BlobReason.CONDEMNED, dtype=np.uint8)
@@ -156,7 +156,7 @@ def _unneeded(
 
 
 def _restored(facts: SweepFacts, state: SweepState, kept: Kept) -> set[Link]:
-    """The links that a needed digest lost, and those that manifests of today need besides."""
+    """The links that a needed digest lost, and other links that current manifests need."""
     by_key = {graph.key_of(one): one for one in state.condemned if _is_kept(one, kept)}
     if not by_key:
         return set()
@@ -206,9 +206,9 @@ def _no_longer_condemned(
     is_linked: Flags,
     now: datetime,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What is needed or linked again, and what is gone: forgotten, or only remembered for a while.
+    """Condemned digests that are needed, linked or gone: to forget now, or to keep for a while.
 
-    The storage may still delete links that were given up a moment ago.
+    The storage may still execute a deletion of their links that got no answer.
     """
     blobs, aside = facts.listing.blobs, set(facts.aside)
     waits = {BlobReason.WAITING, BlobReason.TOO_LARGE, BlobReason.UNREFERENCED}
@@ -228,7 +228,7 @@ def _no_longer_condemned(
 
 
 def _left_aside(facts: SweepFacts) -> tuple[str, ...]:
-    """Their copy is needed when the deletion is executed after a push found the data."""
+    """Their copy is needed if a late deletion takes data that a push relied on."""
     return tuple(sorted(one for one in facts.aside_lately if facts.listing.blobs.has(one)))
 
 

@@ -1,7 +1,7 @@
-"""Tries a sweep on an image of its own before any other is touched.
+"""Tries a sweep on its own image before it touches another image.
 
-The image is pushed, pulled, deleted, swept and pushed again through each replica. One that then
-cannot pull it would lose the images of others in the same way.
+The image is pushed, pulled, deleted, swept and pushed again through each replica. A replica that
+cannot pull it then would also lose the images of users.
 """
 
 import json
@@ -22,6 +22,7 @@ from lading.ports.storage import Storage
 from lading.pruning.engine.inventory.observe_storage import NoRegistry
 from lading.pruning.sweep import layout, observe
 
+PROBE_REPOSITORY = "lading/probe"
 _TAG_PREFIX = "lading-probe-"
 _TAG = re.compile(rf"{_TAG_PREFIX}[0-9a-f]{{16}}")
 _BLOB_BYTES_MAX = 1024
@@ -29,7 +30,7 @@ _OFFLINE = "stop the registry or make it read-only, and use --offline"
 
 
 class ProbeFailed(Exception):
-    """The registry would lose an image that is pushed again after a sweep."""
+    """The registry would lose an image that a user pushes again after a sweep."""
 
 
 class Replica(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,15 +55,15 @@ class _Image(msgspec.Struct, frozen=True):
 
 
 async def has_cache(storage: Storage, replica: Replica, repository: str) -> bool:
-    """Whether the replica answers for links that are gone; an error when a sweep would not do."""
+    """Whether the replica answers for deleted links. Raises if a sweep is not safe."""
     image = _image()
     await _remove_former(storage, repository)
     try:
         return await _Probe(storage, replica, repository, image).run()
     except RegistryError as error:
         raise ProbeFailed(
-            f"{replica.host}: the probe image failed: {error}. Nothing is changed; {_OFFLINE}, or"
-            " name a repository that may be pushed to with --probe-repository"
+            f"{replica.host}: the probe image failed: {error}. Nothing is changed; let this account"
+            f" push to {repository}, or {_OFFLINE}"
         ) from error
     finally:
         await _remove(storage, repository, image)
@@ -119,7 +120,7 @@ class _Probe(msgspec.Struct, frozen=True):
             )
 
     async def _unlink(self) -> bool:
-        """As a sweep does it; the registry must no longer answer for the layer."""
+        """Deletes as a sweep does; the registry must no longer answer for the layer."""
         registry, place = self.replica.registry, self.replica.place(self.repository)
         config, layer = self.image.blobs
         await _delete(self.storage, [layout.layer_link(self.repository, str(config))])
@@ -136,16 +137,16 @@ class _Probe(msgspec.Struct, frozen=True):
         return is_cached
 
     async def _clear(self) -> None:
-        """So that the cache of the registry does not know the image either."""
+        """Also removes the image from the cache of the registry."""
         for digest in (*self.image.blobs, self.image.manifest.digest):
             await unlink([self.replica], self.repository, digest)
 
 
 async def unlink(replicas: Sequence[Replica], repository: str, digest: Digest) -> None:
-    """Deletes a layer through each replica that answers for it, which makes it forget the layer.
+    """Deletes a layer through each replica that answers for it, which clears its cache.
 
-    A cache has manifests as well, and answers for them as for layers. A replica that finds no link
-    of a layer by then reports a failure, and has forgotten the digest all the same.
+    A cache also answers for manifests as for layers. A replica without the link reports a failure,
+    but clears its cache too.
     """
     for replica in replicas:
         place = replica.place(repository)
@@ -179,13 +180,13 @@ def _entry(content: bytes, media_type: str) -> dict[str, str | int]:
 
 
 async def _delete(storage: Storage, paths: Sequence[str]) -> None:
-    """A storage that does not delete this would not delete what a sweep takes away either."""
+    """A storage that does not delete this object would not delete swept data either."""
     for error in (await storage.delete(paths)).values():
         raise error
 
 
 async def _remove_former(storage: Storage, repository: str) -> None:
-    """The tags and manifests of probes that were cut off; a sweep frees their data."""
+    """Removes tags and manifests of interrupted probes; a sweep frees their data."""
     tags = f"{layout.tags_folder(repository)}/"
     links = [one.path async for page in storage.pages(tags.rstrip("/")) for one in page]
     for path in links:
@@ -198,7 +199,7 @@ async def _remove_former(storage: Storage, repository: str) -> None:
 
 
 async def _remove(storage: Storage, repository: str, image: _Image) -> None:
-    """What the probe has pushed and nothing else: the repository may have other images."""
+    """Removes only what the probe pushed, because the repository may have other images."""
     tags = layout.tags_folder(repository)
     tagged = [one.path async for page in storage.pages(f"{tags}/{image.tag}") for one in page]
     digests = [str(one) for one in (*image.blobs, image.manifest.digest)]

@@ -1,4 +1,4 @@
-"""What sweeps remember between runs: what is condemned since when, and the links it had. Pure."""
+"""The state between sweeps: condemned digests, since when, and their former links. Pure."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -20,11 +20,11 @@ VERSION = "lading.prune.sweep/v1"
 class Condemned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     since: Annotated[datetime, msgspec.Meta(tz=True)]
     is_used_again: bool = False
-    """By the last look: only its links are remembered, for those that a late deletion takes."""
+    """It is needed again. Its links are kept to restore those that a late deletion removes."""
     layers: tuple[RepositoryName, ...] = ()
-    """Repositories that had it as a layer."""
+    """The repositories that had it as a layer."""
     manifests: tuple[RepositoryName, ...] = ()
-    """Repositories that had it as a manifest."""
+    """The repositories that had it as a manifest."""
     aliases: tuple[tuple[RepositoryName, LinkKind, DigestText], ...] = ()
     """Links by another digest: repository, kind and that digest."""
 
@@ -39,7 +39,7 @@ class Condemned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class SweepState(msgspec.Struct, frozen=True, kw_only=True):
     version: str = VERSION
     references: int | None = None
-    """How many references named this registry in the last confirmed run with `--untagged`."""
+    """The number of references to this registry in the last confirmed run with `--untagged`."""
     condemned: dict[DigestText, Condemned] = {}
 
     @property
@@ -79,7 +79,7 @@ def encode(state: SweepState) -> bytes:
 def with_condemned(
     state: SweepState, digests: Iterable[str], links: Iterable[Link], now: datetime
 ) -> SweepState:
-    """What was condemned before and has links again begins again; its former links stay known."""
+    """The grace period of a digest that has links again restarts. Its former links are kept."""
     by_digest: dict[str, set[Link]] = {digest: set() for digest in digests}
     for link in links:
         by_digest[link.data].add(link)
@@ -105,7 +105,7 @@ def without(state: SweepState, digests: Iterable[str]) -> SweepState:
 
 
 def with_used_again(state: SweepState, digests: Iterable[str]) -> SweepState:
-    """The next run restores the links that are missing by then, and forgets these digests."""
+    """The next run restores missing links of these digests, and then forgets them."""
     again = {one: replace(state.condemned[one], is_used_again=True) for one in digests}
     return replace(state, condemned=state.condemned | again)
 

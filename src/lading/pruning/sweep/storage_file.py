@@ -7,7 +7,7 @@ FILE_BYTES_MAX = 256 * 1024 * 1024  # more than a million condemned blobs
 
 
 class StorageFile:
-    """Implements the `StateFile` port; the storage replaces an object whole."""
+    """Implements the `StateFile` port. A storage replaces an object in one step."""
 
     def __init__(self, storage: Storage, path: str) -> None:
         self._storage = storage

@@ -1,7 +1,8 @@
-"""The values of a sweep: what a storage has, what its manifests need, and what is decided.
+"""The values of a sweep: the listing of a storage, the needs of its manifests, and the plan.
 
-Millions of objects are columns of numbers. The number of a digest is its first 64 bits, as in the
-graph; two blobs with one number stop a run. Times are whole seconds, rounded up.
+Millions of objects are stored as columns of numbers. The number of a digest is its first 64 bits,
+as in the graph; if two blobs have the same number, the run ends. Times are whole seconds, rounded
+up.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,17 +21,17 @@ from lading.pruning.engine.inventory.graph import Ids, Keys
 Seconds = NDArray[np.uint32]
 Sizes = NDArray[np.int64]
 SECOND_LOOK_AFTER_DEFAULT = timedelta(seconds=30)
-"""Between what a sweep takes away and its second look: the time that a registry may need from
-finding data to writing the link to it, which are two requests to its storage."""
+"""How long the second look waits: a registry finds data and writes the link to it in two requests
+to its storage, and may be between them."""
 _SECONDS_MAX = 2**32 - 1
 UPLOAD_AGE_MAX = timedelta(hours=168)  # that of the registry's own purge
 LATE_DELETION_MAX = timedelta(hours=1)
 """How long a storage may still execute a deletion that got no answer: many times the three minutes
-after which a client gives it up. So long a run does not rely on what such a deletion may take."""
+after which a client gives up. Until then a run does not rely on data that it may delete."""
 
 
 class BlobReason(IntEnum):
-    """Why a blob stays or goes, in the order in which the rules ask."""
+    """Why a blob is kept or deleted, in the order of the rules."""
 
     NEEDED = 0
     UNREADABLE = 1
@@ -80,7 +81,7 @@ class Link(msgspec.Struct, frozen=True, order=True):
     kind: LinkKind
     digest: str
     target: str = ""
-    """The digest of the data, where it is another one."""
+    """The digest of the data, if it differs."""
 
     @property
     def data(self) -> str:
@@ -113,7 +114,7 @@ class StoredBlobs(msgspec.Struct, frozen=True, kw_only=True):
         return int(places[0]) if is_there[0] else None
 
     def positions(self, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Where each number is, and whether it is there at all."""
+        """The position of each number, and whether it exists."""
         if not len(self.keys):
             return np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=np.bool_)
         found = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
@@ -125,12 +126,12 @@ class Links(msgspec.Struct, frozen=True, kw_only=True):
 
     repositories: Ids
     keys: Keys
-    """Of the data that each names."""
+    """The number of the data of each link."""
     times: Seconds
     raw: NDArray[np.uint8] = msgspec.field(
         default_factory=lambda: np.zeros((0, 32), dtype=np.uint8)
     )
-    """The 32 bytes of each digest; only of manifests, which are read by it."""
+    """The 32 bytes of each digest; only for manifests, which are read by it."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -144,7 +145,7 @@ class Alias(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything below the root of a registry, complete."""
+    """All objects of a registry. It is never incomplete."""
 
     repositories: tuple[str, ...]
     blobs: StoredBlobs
@@ -152,17 +153,17 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     revisions: Links
     aliases: tuple[Alias, ...] = ()
     opaque: frozenset[int] = frozenset()
-    """Repositories with a link that is no digest, or that cannot be read."""
+    """Repositories with a link that is malformed or unreadable."""
     tags: tuple[tuple[int, str], ...] = ()
-    """Repository and name of each tag; only where tags decide."""
+    """The repository and name of each tag; only if tags decide."""
     uploads: Mapping[str, int] = {}
     """The folder of each upload, and its newest time."""
     special_uploads: tuple[StoredObject, ...] = ()
-    """Links and the like in uploads: they and their uploads stay, and are reported."""
+    """Symbolic links and other special files in uploads. These uploads stay and are reported."""
     objects: int = 0
 
     def skipped(self) -> Iterator[str]:
-        """What was passed over, as sentences."""
+        """The special files that were skipped, as sentences."""
         return (storages.not_a_file(one.path, one.special) for one in self.special_uploads)
 
     def of_aliases(self, *kinds: LinkKind) -> Links:
@@ -180,27 +181,27 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Documents(msgspec.Struct, frozen=True, kw_only=True):
-    """What the manifests need: manifest i names `targets[starts[i]:starts[i + 1]]`."""
+    """The needs of manifests: manifest i names `targets[starts[i]:starts[i + 1]]`."""
 
     keys: Keys
     starts: NDArray[np.int64]
     targets: Keys
     subjects: Keys
-    """What each is attached to; 0 for most."""
+    """The subject of each; 0 for most."""
     opaque: frozenset[int] = frozenset()
-    """The numbers of those that cannot be read."""
+    """The numbers of unreadable manifests."""
 
     def __len__(self) -> int:
         return len(self.keys)
 
 
 class Roots(msgspec.Struct, frozen=True, kw_only=True):
-    """What keeps manifests with `--untagged`; without, every manifest stays."""
+    """What keeps manifests with `--untagged`. Without it every manifest is kept."""
 
     digests: frozenset[str] = frozenset()
-    """What tags name, and what the clusters use."""
+    """The digests that tags and the references of clusters name."""
     repositories: frozenset[str] = frozenset()
-    """Those that a reference may name that cannot be read, and those with unreadable tags."""
+    """Repositories that an unreadable reference may name, or that have unreadable tags."""
 
 
 class SweepSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,25 +209,25 @@ class SweepSettings(msgspec.Struct, frozen=True, kw_only=True):
     upload_age_max: timedelta = UPLOAD_AGE_MAX
     is_offline: bool = False
     copy_bytes_max: int | None = None
-    """The largest object that the storage can set aside."""
+    """The largest object that the storage can move aside."""
     second_look_after: timedelta = SECOND_LOOK_AFTER_DEFAULT
 
 
 class SweepFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan is made of."""
+    """The input of a plan."""
 
     listing: Listing
     documents: Documents
     roots: Roots | None = None
-    """None keeps every manifest."""
+    """None: every manifest is kept."""
     tagged: frozenset[str] = frozenset()
-    """What tags name, where manifests are condemned; a tag may be all that is left of a push."""
+    """The digests that tags name, if manifests are condemned; a push may leave only its tag."""
     image_digests: tuple[str, ...] = ()
-    """What Images of OpenShift name."""
+    """The digests that OpenShift's Images name."""
     aside: tuple[str, ...] = ()
-    """What a run that was cut off has moved aside."""
+    """The digests that an interrupted run moved aside."""
     aside_lately: frozenset[str] = frozenset()
-    """Those of them that came there within the time of a late deletion."""
+    """Those of them that a late deletion may still concern."""
 
 
 class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,19 +236,19 @@ class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
     condemned: NDArray[np.int64]
     """Positions of the blobs that lose their links now."""
     swept: NDArray[np.int64]
-    """Positions of the blobs that go now."""
+    """Positions of the blobs that are deleted now."""
     links: tuple[Link, ...]
-    """The links that go with them."""
+    """The links that are removed with them."""
     restored: tuple[Link, ...]
     """Links that were removed and are needed again."""
     dropped: tuple[str, ...]
     """Digests that are no longer condemned."""
     used_again: tuple[str, ...]
-    """Those that are not either; a late deletion may still take their links."""
+    """No longer condemned, but a late deletion may still remove their links."""
     left_aside: tuple[str, ...]
-    """What is aside and in its place, from where a late deletion may still take it."""
+    """Digests that are aside and in place; a late deletion may still remove them from there."""
     put_back: tuple[str, ...]
-    """What is aside and needed or linked."""
+    """Digests that are aside, and needed or linked again."""
     uploads: tuple[str, ...]
     """Folders of uploads that are too old to be finished."""
 
@@ -275,5 +276,5 @@ def totals(plan: SweepPlan, blobs: StoredBlobs) -> tuple[Total, ...]:
 
 
 def seconds(time: datetime) -> int:
-    """Rounded up, so that nothing seems older than it is; within what a column holds."""
+    """Rounded up, so that no object seems older than it is; limited to the range of a column."""
     return min(max(0, int(time.timestamp()) + (1 if time.microsecond else 0)), _SECONDS_MAX)

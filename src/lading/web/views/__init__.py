@@ -1,1 +1,1 @@
-"""Objects -> what the page shows of them. Pure functions; each reason comes from its feature."""
+"""Pure functions that turn objects into the values of the page. Reasons come from the features."""

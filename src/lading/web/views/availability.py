@@ -1,4 +1,4 @@
-"""What a kind that is not there means, as a sentence with the next step."""
+"""Explains a missing kind in a sentence with the next step."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from lading.web.reading import KindState
 
 
 def sentence(resource: Resource[Any], state: KindState) -> str:
-    """Empty when there is nothing to say."""
+    """Empty if the kind is available."""
     match state:
         case KindState.MISSING:
             return f"This cluster does not serve {resource.kind} ({resource.api_version})."
@@ -46,5 +46,5 @@ def plural(resource: Resource[Any]) -> str:
 def first_absent(
     states: Mapping[Resource[Any], KindState], needed: tuple[Resource[Any], ...]
 ) -> tuple[Resource[Any], KindState] | None:
-    """The first kind of a feature that keeps it from being shown."""
+    """The first kind of a feature that is not available."""
     return next(((one, states[one]) for one in needed if states[one] is not KindState.SERVED), None)

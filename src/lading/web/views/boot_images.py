@@ -5,10 +5,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
-from lading.boot_images import status_row
+from lading.boot_images import status
 from lading.boot_images.verdicts import MachineSetState, Why
 from lading.web.views import wording
-from lading.web.views.problems import ShownProblem, Urgency
+from lading.web.views.wording import ShownProblem, Urgency
 
 _URGENCIES = {
     MachineSetState.FAILED.value: Urgency.ERROR,
@@ -20,9 +20,9 @@ _RESUMABLE = (Why.PAUSED, Why.COMPETING_WRITER)
 
 
 def machine_set_value(history: MachineSetBootImageHistory) -> dict[str, Any]:
-    """The exact value of an image field is not shown: it is an object of another's."""
+    """Does not show the raw image field: it belongs to an object of another project."""
     spec = history.spec
-    row = {name: wording.message(text) for name, text in status_row.row(history).items()}
+    row = {name: wording.message(text) for name, text in status.row(history).items()}
     return {
         **row,
         "namespace": wording.message(spec.machine_set_namespace),
@@ -68,7 +68,7 @@ def _problem(key: str, value: dict[str, Any], urgency: Urgency) -> ShownProblem:
 
 def summary(histories: Iterable[MachineSetBootImageHistory]) -> tuple[str, str]:
     states = [value["state"] for one in histories if (value := machine_set_value(one))]
-    states = [one for one in states if one != status_row.MachineSetRowState.REMOVED]
+    states = [one for one in states if one != status.MachineSetRowState.REMOVED]
     if not states:
         return "empty", "No machine set has a history."
     current = states.count(MachineSetState.CURRENT)

@@ -6,7 +6,7 @@ The verdicts are those of the node's agent, which `lading image gc` shows there 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lading.api.node import RuntimeClass
+from lading.api.core import RuntimeClass
 from lading.runtime_images.gc_types import GcDecision
 from lading.runtime_images.report import CollectionReport, VerdictReport
 from lading.web.views import pins, wording
@@ -19,7 +19,7 @@ DEFAULT = "Default runtime"
 def value(
     report: CollectionReport | None, classes: Iterable[RuntimeClass], pinned: Pinned
 ) -> dict[str, Any]:
-    """Without a report only that it is not known."""
+    """Without a report the value only says that it is unknown."""
     if report is None:
         return {"isKnown": False}
     shown = report.verdicts[:IMAGES_MAX]

@@ -9,16 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
+
+from lading.api.core import RuntimeClass
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
-from lading.api.node import RuntimeClass
 from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images import claims
+from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.reasons import Reason
 from lading.pinned_images.rows import Row, RowState
-from lading.web.kinds import ShownNode
+from lading.web.following import ShownNode
 from lading.web.views import wording
-from lading.web.views.problems import ShownProblem, Urgency
+from lading.web.views.wording import ShownProblem, Urgency
 
 PROBLEMS_MAX = 100  # groups of nodes with the same reason; more is one cause with many texts
 NAMES_IN_A_TITLE_MAX = 3
@@ -33,7 +36,7 @@ _URGENCIES = {
 def node_value(
     name: str, node: ShownNode | None, found: Sequence[Row], pool: str
 ) -> dict[str, Any]:
-    """Cells are lists, because a large cluster has fifty thousand of them."""
+    """Cells are lists to save bytes: a large cluster has fifty thousand of them."""
     listed = node.status.images if node else ()
     return {
         "pool": pool,
@@ -133,7 +136,7 @@ def problem_rows(found: Iterable[Row]) -> tuple[Row, ...]:
 
 
 def problems(found: Iterable[Row]) -> list[ShownProblem]:
-    """What several nodes report alike is there once, whenever each of them tries again."""
+    """Joins equal reports of several nodes, even if their retry times differ."""
     groups: dict[tuple[Urgency, str, str], list[Row]] = {}
     for row in found:
         urgency = _URGENCIES.get(row.state)
@@ -169,7 +172,7 @@ def _problem(urgency: Urgency, name: str, detail: str, found: Sequence[Row]) -> 
 
 
 def _remedy(reason: str, name: str, nodes: Sequence[str]) -> tuple[str, str]:
-    """The command that would fix it, and what it does; else the one that shows more."""
+    """The command that fixes the problem, and what it does; else the command that shows more."""
     if reason in _NEEDS_SPACE:
         return "lading image gc --all", "Free space: run it on the node as root; only --yes deletes"
     if reason == Reason.PREFETCH_FAILED:
@@ -180,7 +183,7 @@ def _remedy(reason: str, name: str, nodes: Sequence[str]) -> tuple[str, str]:
 
 
 def _fingerprint(detail: str) -> str:
-    """The same for the same text; the text itself may hold what must not be shown."""
+    """A stable key of the text. The text itself may contain a secret."""
     return hashlib.sha256(detail.encode()).hexdigest()[:16]
 
 
@@ -200,7 +203,7 @@ def _pods_command(component: str) -> str:
 
 
 def summary(counts: Mapping[RowState, int], sets: int) -> tuple[str, str]:
-    """A word for the state, and a sentence."""
+    """The state as one word, and as a sentence."""
     if not sets:
         return "empty", "There is no PinnedImageSet."
     total = sum(counts.values())
@@ -222,7 +225,7 @@ def count(found: Iterable[Row]) -> Counter[RowState]:
 
 
 Pinned = Mapping[str, list[tuple[str, frozenset[str]]]]
-"""Digest -> the sets that name it, each with the runtime handlers that it names it for."""
+"""Digest -> the sets that list it, each with its runtime handlers."""
 
 
 def sets_by_digest(
@@ -254,7 +257,7 @@ def node_detail(node: ShownNode, pinned: Pinned) -> dict[str, Any]:
 
 
 def sets_of_image(names: Iterable[str], pinned: Pinned, handlers: Iterable[str] = ()) -> list[str]:
-    """The sets that name the image by a digest, for one of the handlers if there are any."""
+    """The sets that list the image by digest, for one of the handlers if there are any."""
     digests = (name.rpartition("@")[2] for name in names if "@" in name)
     entries = (entry for digest in digests for entry in pinned.get(digest, ()))
     wanted = frozenset(handlers)
@@ -272,3 +275,54 @@ def runtime_class_summary(image_sets: Iterable[PinnedImageSet]) -> tuple[str, st
     )
     word = "class" if len(classes) == 1 else "classes"
     return "ok", f"{images} for the runtime {word} {', '.join(classes)}."
+
+
+IMAGES_MAX = 200  # of a node, to look at; the number is that of all
+
+
+class PlannedSets(msgspec.Struct, frozen=True, kw_only=True):
+    files: Sequence[str]
+    previews: Sequence[Preview]
+    complaints: Sequence[str]
+    """Why the plan would fail, as sentences."""
+    notes: Sequence[str] = ()
+    """Objects of the files that the plan ignores."""
+
+
+def plan_value(planned: PlannedSets | None) -> dict[str, Any]:
+    """The value of the page if there are no files."""
+    if planned is None:
+        return {"files": [], "complaints": [], "notes": [], "nodes": []}
+    return {
+        "files": [wording.message(one) for one in planned.files],
+        "complaints": [wording.message(one) for one in planned.complaints],
+        "notes": [wording.message(one) for one in planned.notes],
+        "nodes": [_planned_node(one) for one in planned.previews],
+    }
+
+
+def _planned_node(one: Preview) -> dict[str, Any]:
+    return {
+        "node": one.node_name,
+        "sets": list(one.set_names),
+        "added": len(one.added),
+        "before": len(one.wanted_before),
+        "toPull": len(one.to_pull),
+        "images": [
+            {
+                "name": wording.image(key.image),
+                "handler": wording.message(key.runtime_handler),
+                "isAdded": key in one.added,
+            }
+            for key in one.to_pull[:IMAGES_MAX]
+        ],
+        "downloadBytes": one.pull_bytes,
+        "isAtLeast": bool(one.unknown),
+        "freeBytes": one.free_bytes,
+        "freeAfterBytes": one.free_after_bytes,
+        "problems": [
+            *(wording.message(text) for text in one.refusals),
+            *(wording.message(failure.message) for failure in one.unavailable),
+            *((wording.message(one.space_problem),) if one.space_problem and one.missing else ()),
+        ],
+    }

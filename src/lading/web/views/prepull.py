@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from lading.api.longhorn import Image, ImageState, Setting
 from lading.prepull import status_row
 from lading.web.views import wording
-from lading.web.views.problems import ShownProblem, Urgency
+from lading.web.views.wording import ShownProblem, Urgency
 
 _URGENCIES = {ImageState.ERROR.value: Urgency.ERROR}
 

@@ -1,6 +1,10 @@
-"""Texts of strangers fit for the page: bounded, printable, without what looks like a secret."""
+"""Makes texts of others safe for the page: short, printable, without apparent secrets."""
 
 import shlex
+from enum import IntEnum
+from typing import Any
+
+import msgspec
 
 from lading.kernel import references, texts
 from lading.kernel.errors import Malformed
@@ -15,12 +19,12 @@ def message(text: str) -> str:
 
 
 def lines(text: str) -> str:
-    """Each line by itself, because a message is one line."""
+    """Cleans each line separately, because a message is one line."""
     return "\n".join(map(message, text.splitlines()[:LINES_MAX]))
 
 
 def image(text: str) -> str:
-    """A reference has no place for a secret; in `secrets-store:1.4` the tag is none."""
+    """Does not look for secrets: the tag in `secrets-store:1.4` is none."""
     try:
         references.parse(text)
     except Malformed:
@@ -28,10 +32,43 @@ def image(text: str) -> str:
     return text[:IMAGE_BYTES_MAX]
 
 
-def counted(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+def counted(count: int, one: str) -> str:
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
 
 
 def command(*words: str) -> str:
-    """Words of strangers are quoted, because a person copies this into a shell."""
+    """Quotes names, because a user copies the command into a shell."""
     return " ".join(shlex.quote(message(word)) for word in words)
+
+
+class Urgency(IntEnum):
+    """The order on the page."""
+
+    ERROR = 0
+    WARNING = 1
+    NOTE = 2
+
+
+class ShownProblem(msgspec.Struct, frozen=True, kw_only=True):
+    key: str
+    feature: str
+    urgency: Urgency
+    title: str
+    detail: str
+    command: str
+    purpose: str
+    """What the command does, as the beginning of a sentence."""
+    link: str
+    """The part of the page that shows more."""
+
+    def value(self) -> dict[str, Any]:
+        return {
+            "feature": self.feature,
+            "urgency": self.urgency.name.lower(),
+            "rank": int(self.urgency),
+            "title": self.title,
+            "detail": self.detail,
+            "command": self.command,
+            "purpose": self.purpose,
+            "link": self.link,
+        }

@@ -1,1 +1,1 @@
-"""What stays and what goes, and why: rules, policy, plan. Nothing here reads or writes."""
+"""Decides what to keep and what to delete, and why: rules, policy, plan. Pure."""

@@ -1,8 +1,8 @@
-"""Manifests that no tag names, with rules of their own. Pure.
+"""The rules for manifests without a tag. Pure.
 
-The storage of a registry shows them, with push times: what a kept tag named before stays by
-`--keep-tag-revisions`; any manifest stays while it is young. By the API only those are known that a
-run which was ended was about to delete. The rest is left to the graph.
+The storage of a registry lists them with push times: `--keep-tag-revisions` keeps former images of
+a kept tag, and every young manifest is kept. The API only shows those that an interrupted run was
+about to delete. The graph decides about the rest.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -36,7 +36,7 @@ def verdicts(
     tag_policy: Policy,
     tags: Mapping[tuple[str, str], Verdict],
 ) -> dict[str, Verdict]:
-    """By digest; a manifest that nothing is found about is not in it."""
+    """By digest, without the manifests that no rule decides about."""
     if not repository.manifest_times:
         return _left_over(repository, inventory, facts, tag_policy) if repository.left_over else {}
     found: dict[str, Verdict] = {}
@@ -56,7 +56,7 @@ def verdicts(
 def _left_over(
     repository: Repository, inventory: Inventory, facts: Facts, tag_policy: Policy
 ) -> dict[str, Verdict]:
-    """A run may have been ended because its policy was wrong."""
+    """A user may have stopped the run because the policy was wrong."""
     left = {*repository.left_over}
     if tag_policy.of(repository.name) is None:
         return dict.fromkeys(left, _NO_POLICY)
@@ -64,7 +64,7 @@ def _left_over(
 
 
 def _add(found: dict[str, Verdict], digest: str, verdict: Verdict) -> None:
-    """Of several verdicts about a digest, the first that keeps it stands."""
+    """Of several verdicts about a digest, the first one that keeps it wins."""
     known = found.get(digest)
     if known is None or known.decision is Decision.DELETE:
         found[digest] = verdict
@@ -131,5 +131,5 @@ def _untagged(
 
 
 def _belongs(manifest: InventoryManifest, inside: set[str], types: tuple[str, ...]) -> bool:
-    """Whether the rule for artifacts without a policy is not about it."""
+    """Whether the rule for artifacts without a policy does not apply."""
     return bool(manifest.subject) or manifest.digest in inside or manifest.artifact_type in types

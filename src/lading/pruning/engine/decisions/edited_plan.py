@@ -1,6 +1,6 @@
-"""What is left of a plan from which lines were removed by hand. Pure.
+"""Reduces a plan from which a user removed lines. Pure.
 
-Only lines that a fresh plan has as well count, and of those only what breaks nothing that stays.
+Only lines of the new plan count, and of those only the ones that break no kept image.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Set
@@ -11,11 +11,11 @@ from lading.pruning.engine.types import Deletion, Inventory, PrunePlan, Source, 
 
 _NEEDED = (What.BLOB, What.IMAGE)
 Place = tuple[str, str]
-"""A repository and a digest; the repository of an Image object is empty."""
+"""A repository and a digest. The repository of an Image object is empty."""
 
 
 def common(old: Iterable[Deletion], new: PrunePlan) -> tuple[Deletion, ...]:
-    """What both plans delete, in the order of the new one: a file may be sorted by hand."""
+    """The deletions of both plans, in the order of the new one: the file may be sorted."""
     chosen = {line.identity for line in old}
     return tuple(line for line in new.deletions if line.identity in chosen)
 
@@ -23,11 +23,11 @@ def common(old: Iterable[Deletion], new: PrunePlan) -> tuple[Deletion, ...]:
 def consistent(
     lines: Iterable[Deletion], plan: PrunePlan, inventory: Inventory
 ) -> tuple[Deletion, ...]:
-    """Without the lines that would break what stays, because other lines of the plan are not there.
+    """Removes the lines that would break a kept image because other lines are missing.
 
-    A manifest goes only with every tag and every index of its repository that needs it, and with
-    its subject; a blob only with every Image that has it. A tag goes only with the manifest that
-    the plan deletes with it, or nothing would lead to that; and a signature only with its subject.
+    A manifest is deleted only with every tag and every index of its repository that needs it, and
+    with its subject; a blob only with every Image that has it; a tag only with the manifest that
+    the plan deletes with it, because nothing else leads to that; a signature only with its subject.
     """
     chosen = tuple(lines)
     if len(chosen) == len(plan.deletions):
@@ -74,7 +74,7 @@ def _until_nothing_changes(
 def _needed_by_images(
     lines: tuple[Deletion, ...], inventory: Inventory
 ) -> Callable[[Deletion], bool]:
-    """The manifest of an Image is a blob as well, with a line of its own."""
+    """The manifest of an Image is also a blob, with its own line."""
     gone = {line.digest for line in lines if line.what is What.IMAGE}
     kept = [one for one in inventory.manifests if one not in gone]
     needed = registry_plan.closure(kept, lambda one: _needs(inventory, one))
@@ -82,7 +82,7 @@ def _needed_by_images(
 
 
 class _Rest:
-    """What stays in the repositories of a registry."""
+    """The kept manifests and tags of a registry."""
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
@@ -91,10 +91,10 @@ class _Rest:
             self._attached.setdefault(subject, []).append(attached)
 
     def needed(self, gone: Set[Place], tags: Set[tuple[str, str]]) -> tuple[set[Place], set[Place]]:
-        """All that stays without these manifests and tags, with what it needs or is signed with.
+        """All that stays without these manifests and tags, with its needs and signatures.
 
-        Then what of that a tag or an index leads to: the rest could not be found again, at least
-        where the registry does not list referrers.
+        Then the part that a tag or an index leads to: without a list of referrers, the next run
+        could not find the rest.
         """
         needed: set[Place] = set()
         found: set[Place] = set()
@@ -111,7 +111,7 @@ class _Rest:
         return (*self._held(digest), *self._attached.get(digest, ()))
 
     def _held(self, digest: str) -> Iterator[str]:
-        """Only manifests: no line is about a blob, and there are many."""
+        """Only manifests, because no line is about a blob and there are many."""
         manifests = self._inventory.manifests
         return (one for one in _needs(self._inventory, digest) if one in manifests)
 

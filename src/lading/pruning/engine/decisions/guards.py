@@ -1,4 +1,4 @@
-"""Guards: when a plan looks wrong, nothing is deleted, and the exit code is 3. Pure."""
+"""Guards: if a plan looks wrong, the run deletes nothing and ends with exit code 3. Pure."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -10,7 +10,7 @@ from lading.pruning.engine.types import Inventory, PrunePlan, References, What
 SHARE_PERCENT_MAX_DEFAULT = 50
 FEWER_REFERENCES_PERCENT = 50  # far fewer: less than half of last time
 _HOSTS_SHOWN_MAX = 10
-SMALL_PLAN = 10  # a share of so few objects means nothing
+SMALL_PLAN = 10  # a share of fewer objects says nothing
 
 
 class Guard(StrEnum):
@@ -53,7 +53,7 @@ def check(
     *,
     references_last_time: int | None = None,
 ) -> tuple[Refusal, ...]:
-    """The guards that refuse this plan; a plan that deletes nothing is never refused."""
+    """The guards that refuse this plan. A plan that deletes nothing is never refused."""
     if not plan.deletions:
         return ()
     found = (

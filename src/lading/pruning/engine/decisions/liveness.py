@@ -1,7 +1,7 @@
-"""Which manifests stay in each repository of a plain registry, marked in one graph. Pure.
+"""Marks the kept manifests of each repository of a plain registry, in one graph. Pure.
 
-A node is a manifest in a repository, because what a kept tag needs in one may go from another. An
-edge goes to what a manifest needs, and from a subject to what is attached to it.
+A node is a manifest in a repository, because a manifest may be kept in one repository and deleted
+from another. Edges go from a manifest to its needs, and from a subject to what is attached to it.
 """
 
 from array import array
@@ -27,7 +27,7 @@ DatedVerdicts = Mapping[str, Mapping[str, Verdict]]
 
 
 class Live(msgspec.Struct, frozen=True):
-    """Whether each manifest of each repository stays; numbered in the order of the inventory."""
+    """Whether each manifest of each repository is kept, in the order of the inventory."""
 
     marks: Marks
     begins: Mapping[str, int]
@@ -39,7 +39,7 @@ class Live(msgspec.Struct, frozen=True):
 
 
 class _Nodes(msgspec.Struct):
-    """The graph while it grows, and what is needed to mark it."""
+    """The graph while it is built, and the data to mark it."""
 
     count: int = 0
     begins: dict[str, int] = {}
@@ -47,15 +47,15 @@ class _Nodes(msgspec.Struct):
     targets: "array[int]" = msgspec.field(default_factory=lambda: array("i"))
     roots: "array[int]" = msgspec.field(default_factory=lambda: array("i"))
     subjects: list[tuple[str, int]] = []
-    """The nodes of each digest that some tag is attached to."""
+    """The nodes of each digest that has an attached tag."""
     with_attached: dict[str, dict[str, int]] = {}
-    """The nodes by digest of repositories with tags that are attached to something."""
+    """The nodes by digest, of repositories with attached tags."""
 
 
 def live(inventory: Inventory, facts: Facts, tags: TagVerdicts, dated: DatedVerdicts) -> Live:
-    """Adds the verdicts of tags like `sha256-HEX.sig`: they stay while their subject does.
+    """Adds the verdicts of tags like `sha256-HEX.sig`: they are kept with their subject.
 
-    The subject may be in another repository; where it is not known, they stay.
+    The subject may be in another repository. If it is unknown, they are kept.
     """
     marking = _Marking(inventory, facts, tags, dated)
     nodes = marking.nodes()
@@ -102,7 +102,7 @@ class _Marking:
         return found
 
     def _add(self, repository: Repository, found: _Nodes) -> dict[str, int]:
-        """The manifests of the repository come first, then what they need and it has not."""
+        """First the manifests of the repository, then their needs that it does not have."""
         found.begins[repository.name] = begin = found.count
         tagged = (tag.digest for tag in repository.tags)
         dated = self._dated[repository.name]
@@ -141,7 +141,7 @@ class _Marking:
         return content.subject_of_tag(tag.name) not in self._in_place
 
     def followed(self, nodes: _Nodes, marks: Marks) -> Iterator[int]:
-        """The nodes of attached tags that stay with their subject."""
+        """The nodes of attached tags that are kept with their subject."""
         alive = {digest for digest, node in nodes.subjects if marks[node]}
         for name, own in nodes.with_attached.items():
             for tag in self._inventory.repositories[name].tags:

@@ -62,9 +62,9 @@ def plan(
 
 
 def _holds_used(inventory: Inventory, references: References) -> Callable[[str], str]:
-    """For an image: itself when it is used, else a used manifest or configuration inside it.
+    """Maps an image to itself if it is used, else to a used manifest or configuration inside it.
 
-    Untagged, a manifest inside a used one would be lost to the registry's own garbage collection.
+    The registry's own garbage collection would delete a used manifest of an untagged index.
     """
     used = references.digests.keys()
     if not used:
@@ -149,12 +149,11 @@ def _savings(
 
 
 def repositories_to_ask(found: PrunePlan, inventory: Inventory) -> frozenset[str]:
-    """Where a referrer without a tag, which a registry does not list, could change this plan.
+    """The repositories in which a referrer without a tag could change this plan.
 
-    Where a manifest goes: its referrers go with it, and one of another manifest may be an index
-    that holds it. Where nothing goes no answer can change that. A tag that is attached to a
-    manifest (`sha256-HEX.sig`) stays while any repository has that manifest, so if one goes,
-    every repository is asked.
+    These are the repositories that lose a manifest: its referrers are deleted with it, and a
+    referrer of another manifest may be an index that holds it. If a tag like `sha256-HEX.sig` is
+    deleted, its subject may be in any repository, so all are asked.
     """
     if any(content.subject_of_tag(line.tag) for line in found.deletions):
         return frozenset(inventory.repositories)

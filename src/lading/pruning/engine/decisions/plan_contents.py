@@ -1,8 +1,7 @@
-"""What a registry holds, with the verdict on each part, as lines of a plan file. Pure.
+"""The contents of a registry with all verdicts, as further lines of a plan file. Pure.
 
-A plan file has what goes. With these lines after it, `why` answers from the file alone, as it does
-from the registry: they are the same values. `apply` passes over them. Names and digests in them are
-compared and shown, and never become a path or a request.
+With these lines the dashboard answers `why` from the file alone. `apply` ignores them. Their names
+and digests are only compared and shown; they never become a path or a request.
 """
 
 from collections import Counter
@@ -26,7 +25,7 @@ from lading.pruning.engine.types import (
 )
 
 BEGINNING = b'{"contents":'
-"""Of every such line, and of no other."""
+"""Only these lines begin so."""
 
 
 class _Line(msgspec.Struct, frozen=True, tag_field="contents", rename="camel", omit_defaults=True):
@@ -108,7 +107,7 @@ def _line(value: _Line) -> bytes:
 
 
 class PlanContents(msgspec.Struct, frozen=True, kw_only=True):
-    """What `why` asks, as it was when the plan was made."""
+    """The input of `why`, at the time of the plan."""
 
     inventory: Inventory
     references: References
@@ -121,7 +120,7 @@ class PlanContents(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(header: Header, content: Iterable[bytes]) -> PlanContents | None:
-    """From the lines of a plan file after its header; None when there are no contents in it."""
+    """Reads the lines after the header; None if the file has no contents."""
     reading = _Reading()
     is_there = False
     for number, line in enumerate(content, start=2):

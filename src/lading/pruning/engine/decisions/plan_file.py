@@ -1,7 +1,7 @@
-"""A plan as JSON lines: a header that says what it is a plan of, then one deletion a line. Pure.
+"""A plan as JSON lines: a header, then one deletion per line. Pure.
 
-Lines may be removed by hand. A line that is added has no effect, because `apply` does only what a
-fresh plan says as well. Contents (plan_contents.py) may follow; they are passed over here.
+A user may remove lines. An added line has no effect, because `apply` deletes only what a new plan
+names too. Contents (plan_contents.py) may follow and are skipped here.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ def lines(plan: PrunePlan) -> Iterator[bytes]:
 
 
 def read(content: Iterable[bytes]) -> tuple[Header, Iterator[Deletion]]:
-    """The header at once, the deletions as they are read."""
+    """Returns the header, and the deletions as an iterator."""
     iterator = iter(content)
     header = _decoded(_header_decoder, next(iterator, b""), 1)
     if header.version != VERSION:
@@ -46,7 +46,7 @@ def _deletions(content: Iterator[bytes]) -> Iterator[Deletion]:
 
 
 def _check_names(line: Deletion, number: int) -> None:
-    """An Image has any name that Kubernetes allows. Some registries allow upper case."""
+    """An Image may have any name of Kubernetes. Some registries allow upper case."""
     if line.what is What.IMAGE:
         return
     name = line.repository.lower()
@@ -70,7 +70,7 @@ def _decoded(decoder: msgspec.json.Decoder[Decoded], line: bytes, number: int) -
 
 
 def check_same(header: Header, *, registry: str, source: Source, clusters: tuple[str, ...]) -> None:
-    """A plan is applied to the registry and the clusters that it was made of."""
+    """A plan only applies to its own registry and clusters."""
     for what, before, now in (
         ("registry", header.registry, registry),
         ("source", header.source, source),

@@ -1,9 +1,9 @@
-"""The policy file of a plain registry: which tags of which repositories stay. Pure.
+"""The policy file of a plain registry: which tags of which repositories to keep. Pure.
 
-The first policy with a glob that matches the repository decides; in it the first entry of
+The first policy with a glob that matches the repository decides, and in it the first entry of
 `keepTags` with a pattern that matches the tag. Without a policy for a repository, or without
-`keepTags`, every tag stays. A tag that no entry matches goes, and one that an entry matches goes
-when its conditions do not hold.
+`keepTags`, every tag is kept. A tag is deleted if no entry matches it, or if the conditions of the
+matching entry do not hold.
 """
 
 import re
@@ -51,7 +51,7 @@ class RepositoryPolicy(msgspec.Struct, frozen=True, rename="camel", forbid_unkno
     repositories: tuple[str, ...]
     keep_tags: tuple[KeepTags, ...] | None = None
     artifact_types: tuple[str, ...] = ()
-    """Artifacts other than images (Helm charts) that this policy is about as well."""
+    """Types of artifacts other than images (Helm charts) that this policy includes."""
 
 
 class Policy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -99,7 +99,7 @@ def _check(policy: RepositoryPolicy, where: str) -> None:
 def verdicts(
     policy: RepositoryPolicy, pushed_at: Mapping[str, datetime | None], now: datetime
 ) -> dict[str, tuple[bool, str]]:
-    """Whether each tag stays, and by which condition."""
+    """Whether each tag is kept, and by which condition."""
     if policy.keep_tags is None:
         return dict.fromkeys(pushed_at, (True, "its policy has no keepTags"))
     found: dict[str, tuple[bool, str]] = {}
@@ -143,7 +143,7 @@ def _of_entry(
 def _newest(
     entry: KeepTags, tags: Sequence[str], pushed_at: Mapping[str, datetime | None]
 ) -> set[str]:
-    """A tag that cannot be ordered (no push time, no version) is kept beside the newest."""
+    """A tag without a push time or a version has no order: it is kept beside the newest."""
     if entry.by is OrderBy.SEMVER:
         keys: dict[str, Any] = {tag: version(tag) for tag in tags}
     else:
@@ -185,7 +185,7 @@ def _compiled(pattern: str, where: str) -> Any:
 
 
 def _linear(pattern: str, where: str) -> Any:
-    """Matching takes time in proportion to the text, and bounded memory, whatever the pattern."""
+    """RE2 matches in linear time and bounded memory, for every pattern."""
     options = re2.Options()
     options.log_errors = False
     try:

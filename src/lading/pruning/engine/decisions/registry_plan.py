@@ -1,7 +1,7 @@
-"""What goes from a plain registry: tags by the rules, then manifests that no kept tag needs. Pure.
+"""The plan of a plain registry: tags by the rules, then manifests that no kept tag needs. Pure.
 
-Deletions that share a manifest are one group, so that an image is at any moment whole in its
-place or whole in the trash.
+Deletions that share a manifest are one group, so that an image is always complete in its repository
+or complete in the trash.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -64,9 +64,9 @@ def decide(inventory: Inventory, facts: Facts, tag_policy: Policy) -> Decided:
 def _keep_tags_of_attached(
     inventory: Inventory, tags: TagVerdicts, manifests: ManifestVerdicts
 ) -> None:
-    """A manifest that stays with its subject keeps its tags.
+    """A manifest that is kept with its subject keeps its tags.
 
-    Without them the next run could not find it, where the registry does not list referrers.
+    Without them the next run could not find it if the registry does not list referrers.
     """
     for (name, tag), digest in _going_tags(inventory, tags):
         subject = inventory.manifests.subject(digest)
@@ -85,12 +85,12 @@ def _going_tags(inventory: Inventory, tags: TagVerdicts) -> Iterator[tuple[tuple
 
 
 class _Freed:
-    """The bytes that become unused with each manifest; what several share counts once."""
+    """The bytes that each manifest frees. Shared blobs count once."""
 
     def __init__(self, inventory: Inventory, manifests: ManifestVerdicts) -> None:
         self._known = inventory.manifests
         self._is_counted = bytearray(self._known.digest_count)
-        """By number: whether something kept needs it, or it was counted before."""
+        """By number: whether a kept manifest needs it, or it was counted before."""
         for (_, digest), verdict in manifests.items():
             if verdict.decision is Decision.KEEP and digest in self._known:
                 self._is_counted[self._known.number(digest)] = True
@@ -114,7 +114,7 @@ class _Freed:
 
 
 def _tag_verdicts(inventory: Inventory, facts: Facts, tag_policy: Policy) -> TagVerdicts:
-    """Of all tags but those that follow their subject."""
+    """The verdicts of all tags that do not follow a subject."""
     found = Verdicts()
     for repository in inventory.repositories.values():
         tags = [tag for tag in repository.tags if not content.subject_of_tag(tag.name)]
@@ -142,9 +142,9 @@ def _retained(
     own: RepositoryPolicy,
     facts: Facts,
 ) -> Mapping[str, tuple[bool, str]]:
-    """What the policy says about each tag that it is about.
+    """The decision of the policy about each tag that it covers.
 
-    A tag of a manifest with a subject, such as a signature, takes no place of other tags.
+    A tag of a manifest with a subject, such as a signature, does not count for `newest`.
     """
     times: dict[str, datetime | None] = {}
     found: dict[str, tuple[bool, str]] = {}
@@ -183,7 +183,7 @@ _NOT_NEEDED = Verdict(Decision.DELETE, PruneReason.UNREACHABLE, "no kept tag or 
 
 
 def _manifest_verdict(own: Verdict | None, *, is_live: bool) -> Verdict:
-    """`own` is what its age says, where that is known."""
+    """`own` is the verdict by its age, if known."""
     if own is not None and (own.decision is Decision.KEEP) is is_live:
         return own
     return _NEEDED if is_live else _NOT_NEEDED
@@ -231,7 +231,7 @@ def _lines(
 
 
 def _groups(going: set[str], inventory: Inventory) -> dict[str, str]:
-    """Manifests that share one, and subjects with what is attached, have one group."""
+    """Manifests that share a manifest, and subjects with their referrers, are one group."""
     leader = {digest: digest for digest in going}
 
     def find(digest: str) -> str:
@@ -249,7 +249,7 @@ def _groups(going: set[str], inventory: Inventory) -> dict[str, str]:
 
 
 def _parents_first(going: set[str], inventory: Inventory, groups: Mapping[str, str]) -> list[str]:
-    """An index before its manifests, by group: a registry may refuse to break an index."""
+    """In each group an index before its manifests: a registry may refuse to break an index."""
     seen: set[str] = set()
     finished: list[str] = []
     for top in sorted(going, reverse=True):

@@ -1,7 +1,7 @@
-"""Why a tag stays or goes: small rules in order, each named after the fact that it finds.
+"""Why a tag is kept or deleted: small rules in order, each named after the fact that it finds.
 
-The first rule that finds something decides. What signs or describes an image follows its subject
-and is not asked here; what a kept tag needs is found by the graph.
+The first rule that finds its fact decides. Signatures and similar artifacts follow their subject,
+not these rules. The graph finds what a kept tag needs.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -41,22 +41,22 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     revision: Revision
     manifest: InventoryManifest | None
     retained: tuple[bool, str] | None = None
-    """What the policy says; None when no policy is about the repository or the artifact."""
+    """The decision of the policy; None if no policy covers the repository or the artifact."""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a rule may look at, apart from the candidate itself."""
+    """All facts for a rule, besides the candidate."""
 
     references: References
     settings: Settings
     instant: datetime
     holds_used: Callable[[str], str] = lambda _digest: ""
-    """The used digest that an image contains, or is; empty when there is none."""
+    """The used digest that an image is or contains; empty if none."""
     possible_paths: Mapping[tuple[str, str], tuple[str, ...]] = {}
     """(last path component, tag) -> the paths under unknown hosts."""
     digest_paths: Mapping[str, tuple[tuple[str, bool], ...]] = {}
     kept_repositories: Mapping[str, str] = {}
-    """Repositories that an unreadable text may name, and where that text is."""
+    """Repositories that an unreadable reference may name, and where the reference is."""
     trash: TrashState = NO_TRASH
 
 
@@ -66,7 +66,7 @@ Rule = Callable[[Candidate, Facts], Verdict | None]
 def possible_paths(
     references: References, repositories: Container[str]
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Under unknown hosts, and under our own names where no such repository exists."""
+    """Under unknown hosts, and under names of this registry if the repository does not exist."""
     found: dict[tuple[str, str], list[str]] = {}
     elsewhere = ((path, tag) for path, tag in references.tags if path not in repositories)
     for path, tag in (*references.possible_tags, *elsewhere):
@@ -77,7 +77,7 @@ def possible_paths(
 def digest_paths(
     references: References, repositories: Container[str]
 ) -> dict[str, tuple[tuple[str, bool], ...]]:
-    """For each used digest its paths, and whether each is exactly a repository of ours."""
+    """The paths of each used digest, and whether each is a repository of this registry."""
     found: dict[str, list[tuple[str, bool]]] = {}
     for path, digest in references.images:
         found.setdefault(digest, []).append((path, path in repositories))
@@ -87,7 +87,7 @@ def digest_paths(
 def repositories_named_by_unreadable(
     references: References, repositories: Sequence[str]
 ) -> dict[str, str]:
-    """Each repository that some unreadable text contains the name of."""
+    """The repositories with a name that an unreadable reference contains."""
     found: dict[str, str] = {}
     for mention in references.unknown:
         for name in repositories:
@@ -111,7 +111,7 @@ def first_found(candidate: Candidate, facts: Facts, chain: Sequence[Rule]) -> Ve
 
 
 def trash_holds_it(candidate: Candidate, facts: Facts) -> Verdict | None:
-    """An ImageStream of the trash: each of its tags has the date of its deletion."""
+    """An ImageStream of the trash: its tags begin with the date of the deletion."""
     trash = facts.trash
     if candidate.repository.name not in trash.repositories:
         return None
@@ -142,7 +142,7 @@ def tag_is_used(candidate: Candidate, facts: Facts) -> Verdict | None:
 
 
 def tag_is_possibly_used(candidate: Candidate, facts: Facts) -> Verdict | None:
-    """A reference with another host and the same path may come here through a mirror."""
+    """A reference with another host and the same path may be served through a mirror."""
     if candidate.position:
         return None
     name, tag = candidate.repository.name, candidate.tag.name
@@ -156,7 +156,7 @@ def tag_is_possibly_used(candidate: Candidate, facts: Facts) -> Verdict | None:
 
 
 def digest_is_used(candidate: Candidate, facts: Facts) -> Verdict | None:
-    """Under any name: the image, or an image that it contains."""
+    """The image, or an image that it contains, is used under any name."""
     used = facts.holds_used(candidate.revision.digest)
     if not used:
         return None
@@ -166,7 +166,7 @@ def digest_is_used(candidate: Candidate, facts: Facts) -> Verdict | None:
 
 
 def digest_is_used_in_stream(candidate: Candidate, facts: Facts) -> Verdict | None:
-    """By a name that is or may be this stream's, or by the digest alone."""
+    """It is used by a name that may be that of this stream, or by the digest alone."""
     used = facts.holds_used(candidate.revision.digest)
     users = [
         user
@@ -271,7 +271,7 @@ def _time_of(candidate: Candidate, facts: Facts) -> datetime | None:
 
 
 def _young(time: datetime | None, what: str, facts: Facts) -> Verdict | None:
-    """Later than the cutoff; what is later than now is young as well."""
+    """Later than the cutoff. A time in the future is young too."""
     least = facts.settings.keep_younger_than
     if time is None or time <= facts.instant - least:
         return None
@@ -294,7 +294,7 @@ def shown(objects: Sequence[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def _keep(reason: PruneReason, message: str) -> Verdict:
-    """One value for the many tags that a policy treats alike."""
+    """Shared, because a policy has the same verdict for many tags."""
     return Verdict(Decision.KEEP, reason, message)
 
 
@@ -322,7 +322,7 @@ ATTACHED: tuple[Rule, ...] = (
     tag_is_possibly_used,
     is_out_of_scope,
 )
-"""Of a tag like `sha256-HEX.sig`; where none finds anything, it follows its subject."""
+"""For a tag like `sha256-HEX.sig`. If no rule decides, it follows its subject."""
 IMAGE_STREAM: tuple[Rule, ...] = (
     trash_holds_it,
     unreadable_text_may_name_it,
@@ -344,16 +344,16 @@ PREVIOUS_REVISION: tuple[Rule, ...] = (
     is_recent_revision,
     is_old_revision,
 )
-"""Of what a kept tag of a registry named before."""
+"""For a former image of a kept tag."""
 UNTAGGED: tuple[Rule, ...] = (
     is_out_of_scope,
     artifact_has_no_policy,
     revision_is_young,
     push_time_is_unknown,
 )
-"""Of any manifest, whether a tag names it or not; where none finds anything, the graph decides."""
+"""For any manifest, tagged or not. If no rule decides, the graph does."""
 LEFT_OVER: tuple[Rule, ...] = (
     is_out_of_scope,
     artifact_has_no_policy,
 )
-"""Of a manifest that a run was about to delete; its age was decided about by then."""
+"""For a manifest that an interrupted run was about to delete. Its plan checked the age."""

@@ -1,8 +1,8 @@
-"""What goes from ImageStreams and Images: history by the rules, then links, blobs, Images. Pure.
+"""The plan of ImageStreams and Images: history by the rules, then links, blobs, Images. Pure.
 
-Two stages, as `oc adm prune images` has them. Its gaps are closed here: a digest that is used
-under any name keeps its Image, an index keeps its manifests to any depth, a layer link stays as
-long as any image that remains in the stream has the layer.
+It has the two stages of `oc adm prune images`, without its gaps: a digest that is used under any
+name keeps its Image, an index keeps its manifests at any depth, and a layer link is kept while any
+image in the stream has the layer.
 """
 
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ def _stream(repository: Repository, inventory: Inventory, facts: Facts) -> _Stre
 
 
 def _roots(streams: list[_Stream], facts: Facts, *, own: bool = False) -> set[str]:
-    """What kept items and uses name; with `own`, without tags that are attached to an image."""
+    """The digests of kept items and references; with `own`, without attached tags."""
     roots = {*facts.references.digests}
     for stream in streams:
         for tag in stream.repository.tags:
@@ -105,7 +105,7 @@ _BY_COUNT = (
 
 
 def _trashed(streams: list[_Stream], inventory: Inventory, facts: Facts) -> set[str]:
-    """What the trash holds, and what goes into it before it leaves its stream."""
+    """The digests in the trash, and those that are copied there before they leave a stream."""
     found = {*facts.trash.digests}
     if facts.trash.is_filled:
         for stream in streams:
@@ -121,7 +121,7 @@ def _keep_trashed(images: ManifestVerdicts, trashed: set[str]) -> None:
 
 
 def _follow_subjects(stream: _Stream, images: ManifestVerdicts) -> None:
-    """Tags like `sha256-HEX.sig` are not counted: they stay and go with their subject."""
+    """Tags like `sha256-HEX.sig` do not count: they follow their subject."""
     for tag in stream.repository.tags:
         subject = content.subject_of_tag(tag.name)
         decided = images.get(("", subject))
@@ -249,7 +249,7 @@ def _image_line(
     *,
     size_bytes: int = 0,
 ) -> Deletion:
-    """Only blobs free bytes; each has a line of its own."""
+    """Only blobs free bytes. Each has its own line."""
     return Deletion(
         what=what,
         digest=digest,

@@ -1,6 +1,6 @@
 """Verdicts by (repository, tag or digest), in one dictionary for each repository. Pure.
 
-A million tuples as keys would cost more than the verdicts.
+A million tuples as keys would need more memory than the verdicts.
 """
 
 from collections.abc import Iterator, MutableMapping

@@ -18,11 +18,11 @@ CHAINS_MAX = 100
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """`chains` go from what was asked for up to what keeps it; without any, it goes."""
+    """Each chain leads from the subject to what keeps it. Without a chain it is deleted."""
 
     subject: str
     verdicts: tuple[tuple[str, Verdict], ...] = ()
-    """(place, verdict) of each tag or manifest that was asked for."""
+    """(place, verdict) of each tag or manifest of the subject."""
     chains: tuple[tuple[str, ...], ...] = ()
 
     @property
@@ -54,7 +54,7 @@ def why(text: str, inventory: Inventory, references: References, plan: PrunePlan
 
 
 def digest_of(text: str, inventory: Inventory) -> str:
-    """What the text names; empty for a tag that is not there."""
+    """The digests that the text names; empty if the tag does not exist."""
     repository, digest, tag = _split(text, inventory.registry)
     if digest or repository not in inventory.repositories:
         return digest
@@ -75,7 +75,7 @@ def _split(text: str, registry: str) -> tuple[str, str, str]:
 
 
 class _Asked:
-    """The ways upwards: which manifests need a digest, which subjects it is attached to."""
+    """The steps upwards: manifests that need a digest, and its subjects."""
 
     def __init__(self, inventory: Inventory, references: References, plan: PrunePlan) -> None:
         self._references = references
@@ -89,7 +89,7 @@ class _Asked:
             self._above.setdefault(attached, []).append(("subject", subject))
         self._collect_tags(inventory, plan.tag_verdicts)
         self._kept: dict[str, list[Verdict]] = {}
-        """By digest: what keeps a manifest for reasons of its own (it is young, or imported)."""
+        """By digest: what keeps the manifest itself (it is young, or imported)."""
         for (_, one), verdict in plan.manifest_verdicts.items():
             if verdict.decision is Decision.KEEP and verdict.reason is not PruneReason.REACHABLE:
                 self._kept.setdefault(one, []).append(verdict)

@@ -1,1 +1,1 @@
-"""Carries a plan out, and checks the registry while it does."""
+"""Executes a plan, and checks the registry while it does."""

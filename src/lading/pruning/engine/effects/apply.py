@@ -1,7 +1,8 @@
-"""Deletes what a plan says from a plain registry: the first image as a canary, then the rest.
+"""Executes the plan of a plain registry: the first image as a canary, then the rest.
 
-Each image goes as a whole: into the trash, its tags by tag right after a HEAD that still shows the
-planned digest, then its manifests by digest. What a deletion takes along unasked is put back.
+An image is copied into the trash. Then each tag is deleted, right after a HEAD that still shows the
+planned digest, and then the manifests by digest. If the registry deletes other tags too, they are
+restored.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from lading.pruning.engine.effects.pushed_since import PushedSince
 from lading.pruning.engine.inventory import documents
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.references.watch import NewReferences
-from lading.pruning.engine.trash.trash import CannotMount, NotWhole, Record, Trash, read_whole
+from lading.pruning.engine.trash.trash import NotWhole, Record, Trash, read_whole
 from lading.pruning.engine.types import Deletion, Inventory, What
 
 _BAD_REQUEST = 400
@@ -58,11 +59,11 @@ class PruneOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CannotDelete(Exception):
-    """This registry deletes nothing: the run ends with this sentence."""
+    """This registry does not delete: the run ends with this message."""
 
 
 class Applying:
-    """One run of apply on one registry."""
+    """Executes one plan on one registry."""
 
     def __init__(
         self,
@@ -112,12 +113,12 @@ class Applying:
         return [*{one.line.identity: one for one in outcomes}.values()]  # the last one counts
 
     async def _lane(self, lines: list[Deletion]) -> list[PruneOutcome]:
-        """One image; what fails here stops no other."""
+        """Deletes one image. A failure stops no other image."""
         self._progress.advance(len(lines))
         done: list[PruneOutcome] = []
         try:
             return await self._image(lines, done)
-        except (CannotMount, NotWhole) as error:
+        except NotWhole as error:
             return _all(lines, Result.CANNOT_TRASH, str(error))
         except registries.Denied as error:
             return _ended(lines, done, Result.REFUSED, f"the registry forbids it: {error}")
@@ -125,7 +126,7 @@ class Applying:
             return _ended(lines, done, Result.FAILED, str(error))
 
     async def _image(self, lines: list[Deletion], done: list[PruneOutcome]) -> list[PruneOutcome]:
-        """`done` gets what happened, for the case that the rest fails."""
+        """Adds outcomes to `done`, so that they are known if the rest fails."""
         if outcome := self._stopped(lines):
             return outcome
         for line in lines:
@@ -156,9 +157,9 @@ class Applying:
         return _all(lines, Result.NEW_REFERENCE, f"now used by {user}") if user else []
 
     async def _contents(self, manifests: Sequence[Deletion]) -> dict[str, Manifest]:
-        """The manifests and all that they hold, children first; what is gone is left out.
+        """The manifests and all that they hold, children first, without missing ones.
 
-        A manifest that stays in place as part of another index is in the trash nevertheless.
+        The trash also gets manifests that are kept because another index holds them.
         """
         found: dict[str, Manifest] = {}
         for line in reversed(manifests):
@@ -215,9 +216,9 @@ class Applying:
         contents: Mapping[str, Manifest],
         outcomes: list[PruneOutcome],
     ) -> None:
-        """`asked` are the tags that go with their manifest; any other that goes is put back.
+        """`asked` are the tags to delete with their manifest; other deleted tags are restored.
 
-        `untagged` are those that went before.
+        `untagged` are the tags that were deleted before.
         """
         before = await self._tags(manifests[0]) if manifests else set()
         for position, line in enumerate(manifests):
@@ -272,7 +273,7 @@ class Applying:
     async def _put_back(
         self, line: Deletion, tags: set[str], contents: Mapping[str, Manifest]
     ) -> None:
-        """The deletion by digest took tags along that were pushed after the plan."""
+        """Restores tags that were pushed after the plan and deleted with their manifest."""
         for manifest in contents.values():  # children first
             reference = self._at(line)
             await self._registry.push_manifest(reference.at(manifest.digest), manifest)
@@ -290,7 +291,7 @@ class Applying:
         )
 
     async def _check_pushed_again(self, line: Deletion, tags: Set[str]) -> None:
-        """Right before the deletion none of these tags named it."""
+        """The registry still has the manifest. That is an error, unless a tag names it again."""
         for tag in sorted(tags):
             found = await self._registry.head(self._tag(line.repository, tag))
             if found is not None and str(found.digest) == line.digest:
@@ -309,7 +310,7 @@ class Applying:
         return Reference(registry=self._name, repository=repository, tag=tag)
 
     async def _restore_used_again(self) -> list[PruneOutcome]:
-        """What became used or needed while it was deleted comes back."""
+        """Restores images that became used or needed while they were deleted."""
         outcomes: list[PruneOutcome] = []
         missing: dict[str, frozenset[str]] = {}
         for record, lines in self._deleted:
@@ -329,7 +330,7 @@ class Applying:
         return outcomes
 
     async def _missing(self, repository: str) -> frozenset[str]:
-        """What went and is needed by now."""
+        """The deleted images that are needed now."""
         tags = {
             line.tag
             for record, lines in self._deleted
@@ -351,7 +352,7 @@ class Applying:
 def _without_those_that_stay(
     tags: Sequence[PruneOutcome], manifests: Sequence[PruneOutcome]
 ) -> list[PruneOutcome]:
-    """A tag that goes with its manifest stays when the manifest does."""
+    """A tag that is deleted with its manifest is kept if the manifest is kept."""
     stay = {
         one.line.digest for one in manifests if one.result in (Result.CHANGED, Result.NEW_REFERENCE)
     }
@@ -367,7 +368,7 @@ def _without_those_that_stay(
 def _ended(
     lines: Sequence[Deletion], done: Sequence[PruneOutcome], result: Result, message: str
 ) -> list[PruneOutcome]:
-    """What happened to an image before something failed, and that the rest of it failed."""
+    """The outcomes of an image before the failure, and the failure for its other lines."""
     manifests = [one for one in done if not one.line.tag]
     tried = {one.line.digest for one in manifests}
     tags = [

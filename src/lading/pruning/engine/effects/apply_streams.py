@@ -1,9 +1,8 @@
-"""Deletes what a plan says from ImageStreams: status first, then links, then blobs and Images.
+"""Executes the plan of ImageStreams: status first, then links, then blobs and Images.
 
-With a trash, what leaves a stream is put there before all that.
-
-Links go only from a stream that was updated; a blob or an Image only when every stream that had it
-was updated, and no stream names it by then. One failure stops what depends on it and nothing else.
+With a trash, images are copied there first. Links are deleted only from a stream that was updated;
+a blob or an Image only if every stream that had it was updated, and no stream names it now. A
+failure stops only the steps that depend on it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +16,7 @@ from lading.kernel.references import Reference
 from lading.ports import kube
 from lading.ports import registry as registries
 from lading.ports.clock import Clock
-from lading.ports.cluster import Cluster, Untyped
+from lading.ports.kube import Cluster, Untyped
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine.effects.apply import PruneOutcome, Result
@@ -26,7 +25,7 @@ from lading.pruning.engine.inventory.manifest_table import InventoryManifest
 from lading.pruning.engine.inventory.observe_streams import IMAGES, STREAMS
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.references.watch import NewReferences
-from lading.pruning.engine.trash.trash import CannotMount, NotWhole, Trash, read_whole
+from lading.pruning.engine.trash.trash import NotWhole, Trash, read_whole
 from lading.pruning.engine.types import Deletion, Inventory, What
 
 CONFLICTS_MAX = 5  # as oc
@@ -34,7 +33,7 @@ CONFLICT_RETRY = Backoff(seconds_min=0.01, seconds_max=1)  # the first delay as 
 
 
 class ApplyingStreams:
-    """One run of apply on the streams and Images of a cluster."""
+    """Executes one plan on the streams and Images of a cluster."""
 
     def __init__(
         self,
@@ -60,7 +59,7 @@ class ApplyingStreams:
         self._now = now
         self._kinds: dict[tuple[str, str], Untyped] = {}
         self._pushed_since: dict[str, InventoryManifest | None] = {}
-        """Images that streams name and that the inventory has not; None where there is none."""
+        """Images that streams name and the inventory does not have; None if they do not exist."""
 
     async def run(self, lines: Sequence[Deletion]) -> list[PruneOutcome]:
         self._kinds = {(one.group, one.plural): one for one in await self._cluster.kinds()}
@@ -105,7 +104,7 @@ class ApplyingStreams:
             return _all(lines, Result.NEW_REFERENCE, f"now used by {user}")
         try:
             await self._into_trash(name, lines)
-        except (CannotMount, NotWhole) as error:
+        except NotWhole as error:
             return _all(lines, Result.CANNOT_TRASH, str(error))
         except registries.RegistryError as error:
             return _all(lines, Result.FAILED, f"trash: {error}")
@@ -120,9 +119,9 @@ class ApplyingStreams:
         return outcomes
 
     async def _into_trash(self, name: str, lines: Sequence[Deletion]) -> None:
-        """Each image that the stream no longer names, before the stream loses it.
+        """Copies each image that leaves the stream into the trash.
 
-        An image that was imported and is not in the registry has nothing to keep.
+        An imported image that is not in the registry has nothing to copy.
         """
         if self._trash is None or self._trash.settings.is_trash(name):
             return
@@ -146,7 +145,7 @@ class ApplyingStreams:
             )
 
     async def _trim(self, name: str, items: Sequence[Deletion]) -> set[str]:
-        """Updates the status; gives the digests that remain in the stream."""
+        """Updates the status. Returns the digests that remain in the stream."""
         namespace, _, own_name = name.partition("/")
         for attempt in range(1, CONFLICTS_MAX + 1):
             stream = await self._cluster.get(self._kinds[STREAMS], own_name, namespace=namespace)
@@ -165,7 +164,7 @@ class ApplyingStreams:
     def _trimmed(
         self, name: str, stream: Mapping[str, Any], items: Sequence[Deletion]
     ) -> dict[str, Any]:
-        """Without the items of the plan; what was pushed since is another item and stays."""
+        """Removes the items of the plan. A later push is another item and stays."""
         planned = self._inventory.repositories[name]
         dates = {
             (tag.name, position): revision.pushed_at
@@ -202,7 +201,7 @@ class ApplyingStreams:
         return PruneOutcome(line=line, result=Result.DELETED)
 
     async def _content_of(self, roots: Iterable[str]) -> set[str]:
-        """All that these Images need, those included that were pushed since the plan."""
+        """All that these Images need, also Images that were pushed after the plan."""
         found: set[str] = set()
         pending = list(roots)
         while pending:
@@ -228,7 +227,7 @@ class ApplyingStreams:
         return self._pushed_since[digest]
 
     async def _named_by_streams(self) -> set[str]:
-        """What the streams name now, those included that could not be updated."""
+        """The digests that the streams name now, also streams that could not be updated."""
         fresh = await observe_streams.repositories(self._cluster, self._kinds[STREAMS])
         return {
             revision.digest
@@ -269,7 +268,7 @@ class ApplyingStreams:
         return PruneOutcome(line=line, result=Result.DELETED)
 
     async def _image_object(self, line: Deletion, *, keep: bool) -> PruneOutcome:
-        """The object stays while one of its blobs does, so that the next run finds the rest."""
+        """The object is kept while one of its blobs is, so that the next run finds the rest."""
         if keep:
             message = "one of its blobs was not deleted"
             return PruneOutcome(line=line, result=Result.CHANGED, message=message)

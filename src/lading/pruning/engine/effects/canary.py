@@ -1,6 +1,6 @@
-"""Looks at kept tags before and after the first deletion of a run.
+"""Checks kept tags before and after the first deletion of a run.
 
-A registry that takes more along than it was asked for is noticed at the first image.
+So a registry that deletes more than it should is noticed at the first image.
 """
 
 from collections.abc import Sequence, Set
@@ -16,11 +16,11 @@ CANARY_TAGS_MAX = 20
 
 
 class CanaryFailed(Exception):
-    """After the first deletion something else is gone; the run ends, exit code 3."""
+    """The first deletion also deleted something else. The run ends with exit code 3."""
 
 
 class KeptTag(msgspec.Struct, frozen=True, kw_only=True):
-    """A tag that must be the same after the canary as before."""
+    """A tag that must not change with the first deletion."""
 
     repository: str
     tag: str
@@ -30,7 +30,7 @@ class KeptTag(msgspec.Struct, frozen=True, kw_only=True):
 def kept_tags(
     lines: Sequence[Deletion], plan: PrunePlan, inventory: Inventory
 ) -> tuple[KeptTag, ...]:
-    """Of the first repository that something is deleted from."""
+    """Of the first repository with a deletion."""
     repository = inventory.repositories.get(lines[0].repository) if lines else None
     if repository is None:
         return ()
@@ -47,7 +47,7 @@ class Canary:
         self._registry = registry
         self._name = name
         self._confirmed: dict[tuple[str, str], str] = {}
-        """What kept tags named right before the first deletion; empty when that is over."""
+        """The digests of kept tags right before the first deletion; empty after it."""
 
     async def confirm(self, kept: Sequence[KeptTag]) -> None:
         for one in kept:
@@ -56,7 +56,7 @@ class Canary:
                 self._confirmed[one.repository, one.tag] = str(found.digest)
 
     async def kept_tag_that_moved_to(self, line: Deletion) -> str:
-        """Right before the deletion; what the other kept tags name is noted again."""
+        """Called right before the deletion: reads the other kept tags again."""
         for repository, tag in self._confirmed:
             found = await self._registry.head(self._tag(repository, tag))
             if found is None:
@@ -67,7 +67,7 @@ class Canary:
         return ""
 
     async def check_lost(self, line: Deletion, lost: Set[str]) -> None:
-        """A tag that named another image a moment ago cannot be gone with this one."""
+        """A tag that named another image just before cannot be deleted with this one."""
         for tag in sorted(lost):
             digest = self._confirmed.get((line.repository, tag), line.digest)
             if digest != line.digest:

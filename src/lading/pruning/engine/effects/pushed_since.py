@@ -1,7 +1,7 @@
-"""What needs a manifest that a plan deletes, and was not there when the inventory was read.
+"""Finds what needs a manifest of the plan, and is newer than the inventory.
 
-A registry accepts an index that holds manifests which it already has, and a reference may name an
-index without a tag. New tags and references are seen before a deletion, tags that moved after it.
+A push may add an index that holds existing manifests, and a reference may name an untagged index.
+New tags and references are checked before a deletion, moved tags after it.
 """
 
 from collections.abc import Set
@@ -26,12 +26,12 @@ class PushedSince:
         self._known: dict[str, dict[str, str]] = {}
         """By repository, the tags of the inventory."""
         self._first_seen: dict[tuple[str, str], str] = {}
-        """By repository and tag, what a tag that is new since the inventory named at first."""
+        """By repository and tag, the first digest of a tag that is newer than the inventory."""
         self._needed: dict[str, frozenset[str]] = {}
-        """By digest, what a manifest is and holds at any depth; it cannot change."""
+        """By digest, all that a manifest is and holds; it never changes."""
 
     async def tag_needing(self, line: Deletion, tags: Set[str], *, deleted: Set[str]) -> str:
-        """Of these tags of the repository, one that is new, or was deleted and is there again."""
+        """One of these tags that is new, or was deleted and exists again."""
         for tag in sorted(tags - (self._tags(line.repository).keys() - deleted)):
             digest = await self._digest(line.repository, tag, is_deleted=tag in deleted)
             if digest and await self._needs(self._place(line.repository), digest, line.digest):
@@ -39,9 +39,9 @@ class PushedSince:
         return ""
 
     async def _digest(self, repository: str, tag: str, *, is_deleted: bool) -> str:
-        """A new tag is asked once: pushes would else outrun deletions that ask for all of them.
+        """Reads a new tag only once, else fast pushes would outrun the deletions.
 
-        If it moves later, the look after the last deletion finds it.
+        If the tag moves later, the check after the last deletion finds it.
         """
         key = (repository, tag)
         if is_deleted or key not in self._first_seen:
@@ -50,7 +50,7 @@ class PushedSince:
         return self._first_seen[key]
 
     async def user_of(self, line: Deletion) -> str:
-        """An object that newly uses something that holds this manifest."""
+        """A new user of an image that holds this manifest."""
         for digest, user in self._new.named_in(line.repository).items():
             if await self._needs(self._place(line.repository), digest, line.digest):
                 return user
@@ -63,7 +63,7 @@ class PushedSince:
         return other in self._needed[digest]
 
     async def missing(self, repository: str, *, deleted: Set[str]) -> frozenset[str]:
-        """The manifests that a tag or a new reference needs by now, and that are gone."""
+        """The missing manifests that a tag or a new reference needs now."""
         roots = set(self._new.named_in(repository))
         for tag in await self._registry.tags(self._place(repository)):
             found = await self._registry.head(self._place(repository, tag))
@@ -78,7 +78,7 @@ class PushedSince:
     async def _content(
         self, place: Reference, digest: str
     ) -> tuple[frozenset[str], frozenset[str]]:
-        """What a manifest is and holds at any depth: what is there, and what is missing."""
+        """All that a manifest is and holds: existing and missing digests."""
         contents: dict[str, Manifest] = {}
         await read_whole(self._registry, place.at(digests.parse(digest)), contents)
         held = {

@@ -1,6 +1,6 @@
-"""Restores what is in the trash and used again, before a run deletes anything.
+"""Restores images of the trash that are used again, before a run deletes anything.
 
-Whether it is used is decided by `used_again`; here the registry is asked what is missing.
+`used_again` decides which are used. This module asks the registry which parts are missing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from lading.pruning.engine.types import Inventory, References, Source
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
     records: tuple[Record, ...] = ()
     lost: tuple[Record, ...] = ()
-    """What is used again and is no longer in the trash."""
+    """Records of images that are used again, but are no longer in the trash."""
 
 
 async def restore(
@@ -43,7 +43,7 @@ async def restore(
 
 
 async def _is_gone(trash: Trash, record: Record, inventory: Inventory) -> bool:
-    """Without its tag an image may be in place and not in the inventory of a registry."""
+    """An image without a tag may exist and not be in the inventory."""
     if used_again.is_in_place(record, inventory):
         return False
     if inventory.source is Source.REGISTRY and used_again.has_its_tags(record, inventory):

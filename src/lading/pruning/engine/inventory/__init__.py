@@ -1,1 +1,1 @@
-"""What a registry holds, read from its API, its storage or ImageStreams, and as a graph."""
+"""The inventory of a registry, from its API, its storage or ImageStreams, and its graph."""

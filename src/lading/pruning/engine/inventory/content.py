@@ -1,7 +1,7 @@
 """The graph of an inventory: which manifest needs which manifests and blobs. Pure.
 
-Edges go from an index to its manifests, from a manifest to its blobs, and from a subject to what is
-attached to it, because a signature lives exactly as long as what it signs. A signature by tag
+Edges go from an index to its manifests, from a manifest to its blobs, and from a subject to its
+referrers, because a signature is kept exactly as long as its subject. A signature by tag
 (`sha256-HEX.sig`) may be in another repository than its subject.
 """
 
@@ -21,7 +21,7 @@ ATTACHED_TAG = re.compile(r"(sha256)-([0-9a-f]{64})(?:\.[A-Za-z0-9._-]*)?|(sha51
 
 
 def subject_of_tag(tag: str) -> str:
-    """The digest that a tag is attached to; empty for a tag of its own."""
+    """The digest that a tag like `sha256-HEX.sig` is attached to; empty for other tags."""
     match = ATTACHED_TAG.fullmatch(tag) if tag.startswith("sha") else None
     if match is None:
         return ""
@@ -42,7 +42,7 @@ _FLUSH_BYTES = graph.RAW_BYTES << 20  # a million digests
 
 
 class _Column(msgspec.Struct):
-    """Digests of one column while it grows, as their two numbers."""
+    """The digests of one column while it is built, as their two numbers."""
 
     pending: bytearray = bytearray()
     keys: list[Keys] = []
@@ -65,7 +65,7 @@ class _Column(msgspec.Struct):
 
 
 class Content(msgspec.Struct, frozen=True):
-    """The graph with the way from a digest to its node."""
+    """The graph, and the nodes by digest."""
 
     numbers: DigestNumbers
     graph: Graph
@@ -76,15 +76,15 @@ class Content(msgspec.Struct, frozen=True):
         return self.numbers.find(digest)
 
     def marks(self, digests: Iterable[str]) -> Marks:
-        """What is reachable from these digests; those that are not here are passed over."""
+        """All that is reachable from these digests. Unknown digests are skipped."""
         return self.graph.reachable(self._nodes(digests))
 
     def holders(self, digests: Iterable[str]) -> Marks:
-        """What one of these digests is reachable from, themselves included."""
+        """All from which one of these digests is reachable, and the digests."""
         return self.graph.reversed().reachable(self._nodes(digests))
 
     def marked(self, marks: Marks, inventory: Inventory) -> set[str]:
-        """The manifests that are marked, found at once instead of one by one."""
+        """The marked manifests, in one step because that is faster."""
         flags = marks[self.manifest_nodes].tolist()
         return {one for one, flag in zip(inventory.manifests, flags, strict=True) if flag}
 

@@ -1,8 +1,8 @@
-"""Manifests read tolerantly: what they need, never whether they are good. Pure.
+"""Reads manifests tolerantly: what they need, not whether they are valid. Pure.
 
-The strict reader of the kernel refuses what it does not know, and a pruner must not lose what it
-refuses. Here schema 1 and artifact manifests are read, in any other JSON every digest is an edge,
-and what is no JSON at all is opaque and keeps its whole repository.
+The kernel's strict reader refuses unknown forms, but the pruner must not delete what they need. So
+this one reads schema 1 and artifact manifests, takes every digest of other JSON as an edge, and
+marks other content as opaque, which keeps the whole repository.
 """
 
 import re
@@ -33,7 +33,7 @@ _DIGEST = re.compile(r"(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})")
 def read(digest: str, content: bytes) -> tuple[InventoryManifest, Mapping[str, int]]:
     """The manifest, and the sizes of the blobs that it names.
 
-    One with too many values to be worth decoding is opaque.
+    A document with too many values is opaque.
     """
     document = _decoded(content)
     if document is None:
@@ -63,7 +63,7 @@ def read(digest: str, content: bytes) -> tuple[InventoryManifest, Mapping[str, i
 
 
 def _is_known(document: Mapping[str, Any]) -> bool:
-    """By its type; OCI lets that be left out, and then by what such a document has."""
+    """By its type, which is optional in OCI; else by its fields."""
     stated = document.get("mediaType")
     if stated is not None:
         return stated in ACCEPTED
@@ -71,13 +71,13 @@ def _is_known(document: Mapping[str, Any]) -> bool:
 
 
 def config_of(content: bytes) -> str:
-    """The digest of the configuration; empty for a manifest without."""
+    """The digest of the configuration; empty if there is none."""
     document = _decoded(content) or {}
     return next(_digests([document.get("config")], {}), "")
 
 
 def layers_elsewhere(content: bytes) -> frozenset[str]:
-    """Layers that clients do not get from the registry, such as those of Windows."""
+    """Layers that are not in the registry, such as those of Windows."""
     layers = (_decoded(content) or {}).get("layers")
     found = [
         one
@@ -94,7 +94,7 @@ def configs_of(manifests: Iterable[Manifest]) -> frozenset[str]:
 
 
 def created(config: bytes) -> datetime | None:
-    """When an image was built, as its configuration states it."""
+    """The build time that the configuration states."""
     stated = _text(_decoded(config) or {}, "created")
     return extraction.instant(stated) if stated else None
 
@@ -108,7 +108,7 @@ def _decoded(content: bytes) -> dict[str, Any] | None:
 
 
 def _artifact_type(document: Mapping[str, Any]) -> str:
-    """Empty for images and indexes of images; a Helm chart says it by the type of its config."""
+    """Empty for images and indexes. A Helm chart has it as the type of its config."""
     if stated := _text(document, "artifactType"):
         return stated
     config = document.get("config")
@@ -134,7 +134,7 @@ def _schema_1_layers(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _every_digest(value: Any) -> Iterator[str]:
-    """The digests anywhere in the document, the unknown parts included."""
+    """All digests in the document, also in unknown fields."""
     pending = [value]
     while pending:
         match pending.pop():

@@ -1,8 +1,8 @@
-"""Which content needs which, as a compressed sparse graph of numbers. Pure.
+"""The needs of all content, as a compressed sparse graph of numbers. Pure.
 
-A digest becomes the number of its first 64 bits. The other bits are folded into a second number
-that is compared for every edge: two digests that share the first and differ in the second stop
-the run. Marking follows edges forwards (what an image needs) or backwards (what needs it).
+The number of a digest is its first 64 bits. The other bits are folded into a second number, which
+is compared for every edge: if two digests share the first number and differ in the second, the run
+ends. Marking follows edges forwards (what an image needs) or backwards (what needs it).
 """
 
 import hashlib
@@ -23,7 +23,7 @@ NOT_THERE = -1
 
 
 class SameNumber(Exception):
-    """Two digests have the same first 64 bits; nothing can be decided safely."""
+    """Two digests have the same first 64 bits, so no decision is safe."""
 
 
 class Graph(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Graph(msgspec.Struct, frozen=True):
         return self.targets[self.starts[node] : self.starts[node + 1]]
 
     def reachable(self, roots: Iterable[int]) -> Marks:
-        """The roots, and everything that some path of any length leads to; cycles are fine."""
+        """The roots and all that is reachable from them. Cycles are allowed."""
         marks = np.zeros(self.node_count, dtype=np.bool_)
         frontier = _distinct(np.fromiter(roots, dtype=np.int32))
         while frontier.size:
@@ -100,7 +100,7 @@ def numbers_of(digest: str) -> tuple[int, int]:
 
 
 def key_of(digest: str) -> int:
-    """The first 64 bits alone, for those who compare nothing else."""
+    """Only the first 64 bits."""
     return int.from_bytes(raw(digest)[:8], "little")
 
 
@@ -116,7 +116,7 @@ def raw(digest: str) -> bytes:
 
 
 def split(content: bytes | bytearray) -> tuple[Keys, Keys]:
-    """The two numbers of each of many digests, one after the other."""
+    """The two numbers of many digests."""
     parts = np.frombuffer(content, dtype="<u8").reshape(-1, RAW_BYTES // 8)
     return parts[:, 0].copy(), np.bitwise_xor.reduce(parts[:, 1:], axis=1)
 
@@ -136,7 +136,7 @@ def numbered(keys: Sequence[Keys], checks: Sequence[Keys]) -> tuple[DigestNumber
 
 
 def numbered_keys(columns: Sequence[Keys]) -> tuple[Keys, list[Ids]]:
-    """The same by the first 64 bits alone: it can only find too much reachable."""
+    """The same by the first 64 bits only: a collision can only mark too much."""
     every = _distinct(np.concatenate([_distinct(column) for column in columns]))
     return every, [_nodes_of(column, every) for column in columns]
 
@@ -146,7 +146,7 @@ def stop_at(key: int) -> NoReturn:
 
 
 def _nodes_of(column: Keys, keys: Keys) -> Ids:
-    """Sorted chunks walk through the keys in order, which is ten times as fast as at random."""
+    """Sorts in chunks, because ordered access to the keys is ten times faster."""
     nodes = np.empty(len(column), dtype=np.int32)
     for begin, end in _chunks(len(column)):
         chunk = column[begin:end]
@@ -159,7 +159,7 @@ Number = TypeVar("Number", np.uint64, np.int32)
 
 
 def _distinct(values: NDArray[Number]) -> NDArray[Number]:
-    """Sorted and each once; `np.unique` hashes, and takes thirty times as long."""
+    """Sorted, without repeats. `np.unique` hashes, and takes thirty times as long."""
     found = np.sort(values)
     if len(found) < 2:
         return found

@@ -1,8 +1,7 @@
-"""The manifests of an inventory, packed, because all of them are held at once. Pure.
+"""The manifests of an inventory, packed, because all are in memory at once. Pure.
 
-Each digest is one text with a number, and a packed manifest names what it needs by number. Looking
-a manifest up makes its value. With texts of their own, a million manifests of ten layers would
-take more than two gigabytes.
+Each digest has a number, and a packed manifest names its needs by number. A lookup creates the
+value. Unpacked, a million manifests of ten layers need more than two gigabytes.
 """
 
 import hashlib
@@ -24,7 +23,7 @@ VERSION = "lading.prune.manifests/v1"
 
 
 class InventoryManifest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What the graph and the rules need of one manifest; an Image object is one, too."""
+    """The facts about one manifest, or one Image object, for the graph and the rules."""
 
     digest: str
     children: tuple[str, ...] = ()
@@ -36,9 +35,9 @@ class InventoryManifest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Empty for an image."""
     size_bytes: int = 0
     is_opaque: bool = False
-    """The document cannot be read, so what it needs is not known."""
+    """The document cannot be read, so its needs are unknown."""
     is_unknown: bool = False
-    """The document has a form that is not known; every digest in it counts as needed."""
+    """The document has an unknown form; it needs every digest in it."""
     pushed_at: datetime | None = None
     created_at: datetime | None = None
     is_managed: bool = True
@@ -46,7 +45,7 @@ class InventoryManifest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class _Links(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """The beginning of a packed manifest, for those who need no more."""
+    """The first fields of a packed manifest, for readers that need no more."""
 
     subject: int
     children: tuple[int, ...]
@@ -69,7 +68,7 @@ _decode_links = msgspec.msgpack.Decoder(_Links).decode
 
 
 class _Columns(msgspec.Struct):
-    """What is known of each digest, by its number."""
+    """The facts about each digest, by its number."""
 
     numbers: dict[str, int] = {}
     texts: list[str] = []
@@ -77,7 +76,7 @@ class _Columns(msgspec.Struct):
     packed: list[bytes] = []
 
     def number(self, digest: str) -> int:
-        """A new one for a digest that has none."""
+        """Assigns a number to a new digest."""
         found = self.numbers.get(digest)
         if found is None:
             found = self.numbers[digest] = len(self.texts)
@@ -131,11 +130,11 @@ class ManifestTable(Mapping[str, InventoryManifest]):
             self._columns.sizes[self._columns.number(digest)] = _bounded(size_bytes)
 
     def shared(self, digest: str) -> str:
-        """The one text of this digest, for those who keep it."""
+        """The shared text of this digest, to save memory."""
         return self._columns.texts[self._columns.number(digest)]
 
     def only(self, digests: Iterable[str]) -> "ManifestTable":
-        """Those of these manifests that are here; the columns are shared."""
+        """A table of the known manifests among these. It shares the columns."""
         found = ManifestTable(self._columns)
         for digest in digests:
             if digest in self:
@@ -152,7 +151,7 @@ class ManifestTable(Mapping[str, InventoryManifest]):
         return number if self._holds(number) else _NO_NUMBER
 
     def _holds(self, number: int) -> bool:
-        """The columns may have grown since; what is beyond the end is not in this table."""
+        """The shared columns may have grown: entries beyond the end are not in this table."""
         return 0 <= number < len(self._held) and bool(self._held[number])
 
     def __getitem__(self, digest: str) -> InventoryManifest:
@@ -189,21 +188,21 @@ class ManifestTable(Mapping[str, InventoryManifest]):
         )
 
     def blob_size_bytes(self, digest: str) -> int:
-        """0 where it is not known."""
+        """0 if unknown."""
         number = self._columns.numbers.get(digest)
         return 0 if number is None else self.size_bytes(number)
 
     def size_bytes(self, number: int) -> int:
-        """Of a blob by its number."""
+        """The size of a blob by its number."""
         return max(self._columns.sizes[number], 0)
 
     def has_blob(self, digest: str) -> bool:
-        """Whether a size is known of it."""
+        """Whether its size is known."""
         number = self._columns.numbers.get(digest)
         return number is not None and self._columns.sizes[number] != _NO_SIZE
 
     def blobs(self) -> Iterator[str]:
-        """Every digest that a size is known of."""
+        """Every digest with a known size."""
         for digest, size_bytes in zip(self._columns.texts, self._columns.sizes, strict=True):
             if size_bytes != _NO_SIZE:
                 yield digest
@@ -232,7 +231,7 @@ class ManifestTable(Mapping[str, InventoryManifest]):
         return [texts[number] for number in numbers if number < end and held[number]]
 
     def subject(self, digest: str) -> str:
-        """What a manifest is attached to; empty for most."""
+        """The subject of a manifest; empty for most."""
         number = self._find(digest)
         if number == _NO_NUMBER:
             return ""
@@ -261,9 +260,9 @@ class ManifestTable(Mapping[str, InventoryManifest]):
                 yield columns.texts[number], _decode_links(columns.packed[number])
 
     def encoded(self) -> bytes:
-        """For a file, so that the next run reads only manifests that are new.
+        """Encodes the table for a file, so that the next run reads only new manifests.
 
-        A checksum comes first: a changed bit may be another child, which would lose its protection.
+        A checksum comes first: a changed bit could name another child, and so lose its protection.
         """
         content = msgspec.msgpack.encode(self._stored())
         return hashlib.sha256(content).digest() + content
@@ -289,7 +288,7 @@ class ManifestTable(Mapping[str, InventoryManifest]):
 
     @classmethod
     def decoded(cls, content: bytes) -> Self:
-        """From such a file, byte for byte; another raises an error of msgspec."""
+        """Decodes such a file. Any other content raises an error of msgspec."""
         body = memoryview(content)[_RAW_BYTES:]
         if content[:_RAW_BYTES] != hashlib.sha256(body).digest():
             raise msgspec.ValidationError("the checksum is not that of the content")
@@ -314,7 +313,7 @@ class ManifestTable(Mapping[str, InventoryManifest]):
 
 
 def _bounded(size_bytes: int) -> int:
-    """A document or a file states any size, and one that the table cannot hold would stop a run."""
+    """A document may state any size; this limits it to what the table can hold."""
     return min(max(size_bytes, 0), _SIZE_BYTES_MAX)
 
 

@@ -1,8 +1,8 @@
 """Reads the inventory of a plain registry by its API: repositories, tags, manifests, referrers.
 
-A tag costs one request, and so does a manifest that is not known and has no tag. Untagged manifests
-cannot be listed: only those that a tag, an index, a list of referrers, a reference or the ledger
-leads to are known. A list that breaks off is an error; a manifest that cannot be read keeps its
+It sends one request for each tag, and for each unknown manifest without a tag. The API does not
+list untagged manifests: only those are known that a tag, an index, a list of referrers, a reference
+or the ledger names. An incomplete list is an error. A manifest that cannot be read keeps its
 repository.
 """
 
@@ -42,9 +42,9 @@ _UNREADABLE_ANSWERS = (
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
     registry: str
     leave_out: Callable[[str], bool] = lambda _repository: False
-    """The repositories of the trash: their content is no inventory."""
+    """The repositories of the trash are not part of the inventory."""
     repositories: tuple[str, ...] = ()
-    """Those to read where the registry has no catalogue; empty for the catalogue."""
+    """The repositories to read; empty: all of the catalogue."""
     workers: int = WORKERS_DEFAULT
     with_created: bool = False
     progress: PruneProgress = msgspec.field(default_factory=PruneProgress)
@@ -58,10 +58,10 @@ async def inventory(
     remembered: Ledger,
     used: Iterable[tuple[str, str]] = (),
 ) -> Inventory:
-    """`remembered` says since when each tag names its digest, and what a run may have left.
+    """`remembered` has the age of each tag, and manifests that a run may have left.
 
-    `used` are the paths and digests of references: an index in use may have no tag, and its
-    manifests may be those of another index, too. Referrers are left to `with_referrers`.
+    `used` are the paths and digests of references: a used index may have no tag, and may share
+    manifests with another index. `with_referrers` adds referrers.
     """
     every = scope.repositories or (
         *await _catalogue(registry, scope.registry),
@@ -87,7 +87,7 @@ async def with_referrers(
     *,
     known: ManifestTable,
 ) -> Inventory:
-    """The same, with what is attached to the manifests of these repositories and has no tag."""
+    """The same inventory, with the untagged referrers of these repositories."""
     chosen = sorted(repositories)
     scope.progress.begin("reading referrers", len(chosen))
     reader = _Reader(registry, scope, known, ())
@@ -148,7 +148,7 @@ class _Reader:
         self._scope = scope
         self._known = known
         self._used: dict[str, list[tuple[str, str]]] = {}
-        """By the last part of the path, in which paths that end alike agree."""
+        """By the last part of the path, which is the same for paths that end alike."""
         for path, digest in used:
             self._used.setdefault(path.rpartition("/")[2], []).append((path, digest))
         self._slots = asyncio.Semaphore(scope.workers)
@@ -182,9 +182,9 @@ class _Reader:
     async def _with_manifests(
         self, repository: str, tags: tuple[Tag, ...], held: Set[str]
     ) -> tuple[tuple[Tag, ...], set[str]]:
-        """Without tags that are gone by now; and what tags name that the registry does not have.
+        """The existing tags, and digests that tags name but the registry does not have.
 
-        Such a tag may be all that leads to an image, so it counts as one that cannot be read.
+        Such a tag may be the only way to an image, so its manifest counts as unreadable.
         """
         unread = {tag.name: tag.digest for tag in tags if tag.digest not in held}
 
@@ -198,7 +198,7 @@ class _Reader:
         return left, {unread[tag] for tag in there - {""}}
 
     async def with_referrers(self, repository: Repository) -> Repository:
-        """Also those of a referrer, and of what it holds."""
+        """Also for a referrer, and the manifests that it holds."""
         name = repository.name
         attached, others = await self._first_list(name, repository.manifests)
         self._scope.progress.advance()
@@ -220,7 +220,7 @@ class _Reader:
     async def _held(
         self, repository: str, roots: Set[str], *, known_here: Set[str] = frozenset()
     ) -> tuple[set[str], set[str]]:
-        """These and what they hold that is not `known_here`; and those that cannot be read."""
+        """These and the manifests in them that are not `known_here`; and unreadable ones."""
         held: set[str] = set()
         opaque: set[str] = set()
         asked: set[str] = {*known_here}
@@ -238,9 +238,9 @@ class _Reader:
         return await parallel.results(work, names, workers=self._scope.workers)
 
     async def _tag(self, repository: str, tag: str, first_seen: FirstSeen) -> Tag | None:
-        """A tag that is gone since the list was read is no tag.
+        """A tag that disappeared since the list was read does not count.
 
-        Where the manifest is most likely not known, one request reads it together with its digest.
+        If the manifest is probably unknown, one request reads it together with its digest.
         """
         place = self._reference(repository, tag=tag)
         async with self._slots:
@@ -256,7 +256,7 @@ class _Reader:
         return tag in first_seen and first_seen[tag][0] in self._known
 
     async def _read_by_tag(self, place: Reference) -> str:
-        """Its digest; empty for a tag that is gone, or names something that cannot be read."""
+        """Its digest; empty if the tag is gone or its manifest cannot be read."""
         try:
             answer = await self._registry.tagged_manifest(place)
         except (registries.NotFound, *_UNREADABLE_ANSWERS):
@@ -269,7 +269,7 @@ class _Reader:
         return {digest for path, digest in named if names.paths_end_alike(path, repository)}
 
     async def _present(self, repository: str, digests: Set[str]) -> set[str]:
-        """Without those of which the manifest is known and is not in this repository."""
+        """The digests in this repository. Manifests that were never read are not checked."""
         found = await self._each(lambda one: self._if_present(repository, one), sorted(digests))
         return {*found} - {""}
 
@@ -321,8 +321,8 @@ class _Reader:
     ) -> tuple[set[str] | None, Sequence[str]]:
         """The first list of referrers, and the manifests to ask for next.
 
-        None where the registry has no such lists. It may also have none of a manifest that is not
-        there, as some platforms of an index often are not.
+        None if the registry has no such lists. A manifest that does not exist has none either,
+        which is common for some platforms of an index.
         """
         for position, digest in enumerate(manifests, start=1):
             found = await self._referrers(repository, digest)
@@ -339,7 +339,7 @@ class _Reader:
         return {digest for one in found for digest in one}
 
     async def _listed_referrers(self, repository: str, digest: str) -> set[str]:
-        """Where the registry has such lists, a list that is missing is an incomplete inventory."""
+        """If the registry has such lists, a missing list is an incomplete inventory."""
         found = await self._referrers(repository, digest)
         if found is not None:
             return found

@@ -1,8 +1,8 @@
 """Reads the inventory of a registry from its storage, in the layout of the distribution project.
 
-The list of objects gives repositories, tags, all manifests, and when each was pushed. A tag costs
-one read, a manifest that is not known yet another one. A list that breaks off is an error; a
-link or a manifest that cannot be read keeps its repository.
+The list of objects has the repositories, tags, all manifests and their push times. It reads each
+tag, and each unknown manifest. An incomplete list is an error. A link or a manifest that cannot be
+read keeps its repository.
 """
 
 import re
@@ -27,7 +27,7 @@ from lading.pruning.engine.types import Deletion, Inventory, Repository, Revisio
 ROOT = "docker/registry/v2"
 REPOSITORIES = f"{ROOT}/repositories"
 DATABASE_IN_USE = "docker/registry/lockfiles/database-in-use"
-"""With its database GitLab's registry keeps tags and manifests elsewhere."""
+"""GitLab's registry with a database has its tags and manifests there."""
 SPECIAL_SHOWN_MAX = 20
 LINK_BYTES_MAX = 256  # the longest digest has 135 characters
 MANIFEST_BYTES_MAX = 32 * 1024 * 1024  # registries accept 4 MiB
@@ -40,17 +40,17 @@ _LINK = re.compile(
 
 
 class NoRegistry(Exception):
-    """The storage is not that of a registry, or not all of it."""
+    """The storage is not, or not completely, that of a registry."""
 
 
 def is_of_upload(path: str) -> bool:
-    """Whether it belongs to an upload that is not finished, which no image needs."""
+    """Whether it belongs to an unfinished upload, which no image needs."""
     _, _, own = path.removeprefix(f"{REPOSITORIES}/").partition("/_")
     return own == "uploads" or own.startswith("uploads/")
 
 
 def refuse_special(found: Sequence[StoredObject]) -> None:
-    """What is behind a link may name or need anything, so nothing is decided without it."""
+    """A symbolic link may hide images and references, so the run ends."""
     if not found:
         return
     first, *more = found
@@ -97,7 +97,7 @@ async def check_registry(
     inventory: Inventory,
     lines: Iterable[Deletion],
 ) -> None:
-    """A tag that the registry has and its storage has not: it is another registry's."""
+    """If the registry has a tag and the storage does not, they do not belong together."""
     for name in sorted({line.repository for line in lines}):
         known = {tag.name for tag in inventory.repositories[name].tags}
         place = Reference(registry=inventory.registry, repository=name)
@@ -180,10 +180,10 @@ class _Reader:
         self._scope = scope
         self._known = known
         self.manifests = known.only(())
-        """Of this storage; a link without its data is not among them."""
+        """The manifests of this storage that have their data."""
         self._opaque: set[str] = set()
         self._data: dict[str, str] = {}
-        """The digest of the data, where it is another than that of the manifest."""
+        """The digest of the data, if it differs from that of the manifest."""
 
     async def read_manifests(self, found: Iterable[_Found]) -> None:
         wanted: dict[str, str] = {}
@@ -224,7 +224,7 @@ class _Reader:
         )
 
     async def _tag(self, found: _Found, name: str) -> Tag | None:
-        """A tag that is gone since the list was read is no tag."""
+        """A tag that disappeared since the list was read does not count."""
         try:
             link = await self._link(tag_link(found.name, name))
         except storages.NotFound:
@@ -244,7 +244,7 @@ class _Reader:
         return Tag.of(name, [newest, *before])
 
     async def _link(self, path: str) -> str:
-        """The digest that a link names; empty for a text that is none."""
+        """The digest in a link, "" if malformed."""
         try:
             content = await self._storage.read(path, bytes_max=LINK_BYTES_MAX)
             return str(digests.parse(content.decode("ascii", "replace").strip()))

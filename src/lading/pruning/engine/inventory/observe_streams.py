@@ -9,7 +9,7 @@ from lading.kernel import quantities
 from lading.kernel.errors import Malformed
 from lading.kernel.objects import Resource
 from lading.ports import kube
-from lading.ports.cluster import Cluster, Untyped
+from lading.ports.kube import Cluster, Untyped
 from lading.pruning.engine import registry_url
 from lading.pruning.engine.inventory.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.progress import PruneProgress
@@ -34,11 +34,11 @@ _IMAGE_LIMIT = "openshift.io/Image"
 
 
 class NoImageStreams(Exception):
-    """The cluster does not serve ImageStreams; a plain registry is pruned by its own API."""
+    """The cluster does not serve ImageStreams."""
 
 
 async def inventory(cluster: Cluster, registry: str, progress: PruneProgress) -> Inventory:
-    """Streams first: an Image that is pushed meanwhile is at worst one too many."""
+    """Reads streams first: then an Image that is pushed meanwhile is not deleted."""
     kinds = {(one.group, one.plural): one for one in await cluster.kinds()}
     if STREAMS not in kinds or IMAGES not in kinds:
         raise NoImageStreams(
@@ -77,10 +77,10 @@ async def registry_hosts(cluster: Cluster) -> tuple[str, ...] | None:
 
 
 async def integrated_hosts(cluster: Cluster) -> tuple[str, ...]:
-    """The hosts of the cluster's own registry, by the image config, which its operator writes.
+    """The hosts of the cluster's own registry, from the image config, which its operator writes.
 
-    The streams do not prove it: where there is no such registry, the API server copies what users
-    write into `spec.dockerImageRepository` to the status.
+    ImageStreams do not prove it: without such a registry, the API server copies the users'
+    `spec.dockerImageRepository` to the status.
     """
     try:
         config = await cluster.get(IMAGE_CONFIGS, IMAGE_CONFIG)
@@ -109,7 +109,7 @@ async def repositories(
 
 
 async def _walked_again(cluster: Cluster, resource: Untyped) -> AsyncIterator[dict[str, Any]]:
-    """Every object; a list that expired is walked again from the start, what was seen included."""
+    """Every object. An expired list starts again, and repeats objects."""
     for walk in range(1, observe.WALKS_MAX + 1):
         limit = 0 if walk == observe.WALKS_MAX else observe.PAGE_OBJECTS
         try:
@@ -124,10 +124,10 @@ async def _walked_again(cluster: Cluster, resource: Untyped) -> AsyncIterator[di
 
 
 async def _images(cluster: Cluster, resource: Untyped) -> AsyncIterator[dict[str, Any]]:
-    """Every Image, always page by page: in one piece they would not fit into memory.
+    """Every Image, page by page, because one large answer would not fit into memory.
 
-    A list that expired is continued where the server says. What was pushed meanwhile may then be
-    missing, and an Image that is not seen is not deleted.
+    An expired list continues where the server says. It may miss new Images, but an Image that is
+    not read is not deleted.
     """
     token = ""
     for _ in range(EXPIRIES_MAX):
@@ -206,7 +206,7 @@ def _built(details: Mapping[str, Any]) -> datetime | None:
 
 
 async def _limits(cluster: Cluster, resource: Untyped | None) -> dict[str, int]:
-    """For each namespace the smallest image size that its LimitRanges allow."""
+    """The smallest image size limit of each namespace, from its LimitRanges."""
     found: dict[str, int] = {}
     if resource is None:
         return found

@@ -1,6 +1,6 @@
-"""Does the same with many names: a few workers share them.
+"""Runs the same function for many names, with a few workers.
 
-A task for each of a million names would cost a gigabyte.
+One task for each of a million names would need a gigabyte.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 READS_MAX = 32
-"""Of a storage at a time."""
+"""Requests to a storage at a time."""
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ async def each(
 async def results(
     work: Callable[[str], Awaitable[T]], names: Sequence[str], *, workers: int
 ) -> list[T]:
-    """In the order of the names."""
+    """Returns the results in the order of the names."""
     found: dict[str, T] = {}
 
     async def keep(name: str) -> None:

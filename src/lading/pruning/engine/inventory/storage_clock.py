@@ -1,4 +1,4 @@
-"""Asks a storage for its time, with an object of our own, since only an object has a time there."""
+"""Reads the clock of a storage: writes an object, and takes its time."""
 
 import secrets
 from datetime import datetime
@@ -7,7 +7,7 @@ from lading.ports import storage as storages
 from lading.ports.storage import Storage
 
 FOLDER = "lading"
-"""Beside `docker/registry/v2`, so that no registry reads it."""
+"""Outside `docker/registry/v2`, so that no registry reads it."""
 
 
 async def server_time(storage: Storage) -> datetime:

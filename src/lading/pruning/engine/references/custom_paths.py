@@ -1,19 +1,18 @@
-"""Which fields of custom resources name images, declared as JSONPath; the usual ones here. Pure.
+"""The fields of custom resources that name images, as JSONPath, with ready-made ones. Pure.
 
-A string at a path is a reference; an object with `repository` is one in the parts that Helm charts
-use; of anything else, as of free text, digests and names of this registry still count.
+A string at a path is a reference. An object with `repository` is a reference in parts, as in Helm
+charts. Any other value counts as free text: its digests and names of this registry protect.
 """
 
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import jsonpath
 import msgspec
 
 from lading.kernel.errors import Malformed
 from lading.pruning.engine.types import Form, Mention
-
-_PARTS = 3
 
 
 class CustomPath(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,13 +25,11 @@ class CustomPath(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def plural(self) -> str:
-        """By the rule that all ready-made kinds follow; for rights, which go by plural names."""
+        """The plural name, for RBAC rules; all ready-made kinds follow this rule."""
         name = self.kind.lower()
         return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
     def mentions(self, document: Mapping[str, Any], where: str) -> Iterator[Mention]:
-        import jsonpath  # slow to load, and many clusters have no such resource
-
         try:
             every = jsonpath.findall(self.path, document)
         except jsonpath.JSONPathError:  # the object is nested too deeply
@@ -43,8 +40,6 @@ class CustomPath(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(text: str) -> CustomPath:
     """`KIND.GROUP=JSONPATH`, such as `Service.serving.knative.dev=$.spec..image`."""
-    import jsonpath
-
     name, equals, path = text.partition("=")
     kind, dot, group = name.partition(".")
     if not (equals and kind and dot and group):
@@ -66,7 +61,7 @@ def _mention(found: object, where: str) -> Mention:
 
 
 def _texts(document: Mapping[str, Any]) -> Iterator[str]:
-    """All of an object in which a path cannot be followed: one of them may be an image."""
+    """All strings of an object that the path cannot be applied to: one may be an image."""
     pending: list[Any] = [document]
     while pending:
         match pending.pop():

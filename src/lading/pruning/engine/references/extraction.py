@@ -1,7 +1,7 @@
-"""Which texts of a Kubernetes object name images: everything that `oc` reads, and more. Pure.
+"""Finds the texts in a Kubernetes object that name images: all that `oc` reads, and more. Pure.
 
-An object that has another shape than its kind promises holds no mention there; a text of the wrong
-form is handed on as it is, because deciding what it means is for `names`.
+A field of an unexpected type has no mention. A malformed text is returned as it is, because `names`
+decides about it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +40,7 @@ def mentions(
     custom: tuple[CustomPath, ...] = (),
     group: str = "",
 ) -> Iterator[Mention]:
-    """What the object names; a finished pod that is older than the cutoff names nothing."""
+    """The mentions in an object. A finished pod older than the cutoff has none."""
     where = described(document, kind)
     if kind == "Pod" and _is_over(document, cutoff):
         return
@@ -62,7 +62,7 @@ def described(document: Document, kind: str) -> str:
 
 
 def instant(text: str) -> datetime | None:
-    """A timestamp of the Kubernetes API; None when it is none."""
+    """A timestamp of the Kubernetes API; None if malformed."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -71,7 +71,7 @@ def instant(text: str) -> datetime | None:
 
 
 def _is_over(pod: Document, cutoff: datetime | None) -> bool:
-    """Unknown phases protect, as do pods that are not known to be old."""
+    """Unknown phases protect, and so do pods of unknown age."""
     if cutoff is None or _text(pod, "status", "phase") not in _FINISHED:
         return False
     created = instant(_text(pod, "metadata", "creationTimestamp"))

@@ -1,7 +1,7 @@
-"""Other names of the registry: what mirror objects and host configuration say. Pure.
+"""Other names of the registry, from mirror objects and node configuration. Pure.
 
-A mirror entry `source -> mirror` means that pulls of `source` may be served by `mirror`; when the
-mirror is in our registry, a use of the source is a use of what the mirror holds.
+A mirror entry `source -> mirror` means that `mirror` may serve pulls of `source`. If the mirror is
+in this registry, a reference to the source also protects the image in the mirror.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,8 +1,8 @@
-"""From texts to what they use: a registry has many names, and a mirror has others. Pure.
+"""Turns texts into references: a registry and its mirrors have many names. Pure.
 
-A digest counts under any name. A tag counts under a name of this registry; under another host it
-may still be ours, behind a mirror or a pull-through cache, when the paths end alike. A text that
-cannot be read uses whatever repository it contains the name of.
+A digest counts under any name. A tag counts under a name of this registry. Under another host it
+may be an image of this registry behind a mirror or a cache, if the paths end alike. An unreadable
+text protects every repository with a name in it.
 """
 
 import re
@@ -22,17 +22,17 @@ _TAG_DEFAULT = "latest"
 
 
 class RegistryNames(msgspec.Struct, frozen=True, kw_only=True):
-    """Every name by which the pruned registry is pulled from."""
+    """All names by which clients pull from the registry."""
 
     hosts: frozenset[str]
     prefixes: Mapping[str, tuple[str, ...]] = {}
     """`quay.io/team` -> `mirror/team`: a name elsewhere, and the paths here that serve it."""
 
     def repositories_of(self, reference: Reference) -> tuple[str, ...]:
-        """The repositories here that the name may mean; none where the host is not known as ours.
+        """The repositories of this registry that the name may mean; none for an unknown host.
 
-        Each mirror counts, also beside one of a longer name: clusters and nodes have different
-        mirrors, and where one mirror has no such image the next is asked.
+        Every matching mirror counts, not only the longest: clusters and nodes have different
+        mirrors, and a runtime tries the next mirror if one does not have the image.
         """
         host = normal_host(reference.registry or DOCKER_HUB)
         path = normal_path(host, reference.repository)
@@ -53,7 +53,7 @@ class RegistryNames(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def normal_host(host: str) -> str:
-    """Host names have no case, and Docker Hub has several names."""
+    """Host names ignore case, and Docker Hub has several names."""
     host = host.lower()
     host = host.removesuffix(":443")
     return DOCKER_HUB if host in DOCKER_HUB_NAMES else host
@@ -64,7 +64,7 @@ def normal_path(host: str, path: str) -> str:
 
 
 def gather(mentions: Iterable[Mention], names: RegistryNames) -> References:
-    """All that the mentions use, each use with the objects that it was found in."""
+    """The references of all mentions, each with the objects that have it."""
     collected = _Collected(names)
     for mention in mentions:
         collected.add(mention)
@@ -72,7 +72,7 @@ def gather(mentions: Iterable[Mention], names: RegistryNames) -> References:
 
 
 class _Collected:
-    """The maps of `References` while they grow; holds no more than they do."""
+    """The maps of `References` while they are built."""
 
     def __init__(self, names: RegistryNames) -> None:
         self._names = names
@@ -119,7 +119,7 @@ class _Collected:
         self._add_reference(reference, mention)
 
     def _add_unreadable(self, mention: Mention) -> None:
-        """The text is kept as it is; what it names without the blanks around is used as well."""
+        """Keeps the text, and also counts what it names without surrounding blanks."""
         self._unknown[mention] = None
         for digest in _DIGEST.findall(mention.text):
             self._use_digest("", digest, mention)
@@ -138,7 +138,7 @@ class _Collected:
                 self._use_digest("", digest, mention)
 
     def _add_possible(self, mention: Mention) -> None:
-        """Free text: its digests count, and whatever in it begins with a name of this registry."""
+        """Free text: its digests count, and words that begin with a name of this registry."""
         for digest in _DIGEST.findall(mention.text):
             self._use_digest("", digest, mention)
         starts = sorted({*self._names.hosts, *self._names.prefixes})
@@ -186,7 +186,7 @@ class _Collected:
 
 
 def user_of(uses: References, *, repository: str, tag: str, digest: str) -> str:
-    """An object that uses or may use this tag or this digest; empty for none."""
+    """An object that uses or may use this tag or digest; empty if none."""
     if users := uses.digests.get(digest):
         return users[0]
     if users := uses.tags.get((repository, tag)):
@@ -207,5 +207,5 @@ def _frozen(
 
 
 def paths_end_alike(one: str, other: str) -> bool:
-    """Whether one path is the other, or the other with something before it."""
+    """Whether the paths are equal, or one ends with the other."""
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")

@@ -1,7 +1,7 @@
-"""Reads what the clusters use: every object of every kind that names images, or an error.
+"""Reads the references of clusters: all objects of all kinds that name images.
 
-A list that is forbidden, breaks off or fails makes the whole observation fail, because what it
-would have shown is not known. A kind that discovery does not list has no objects.
+If a list is forbidden, incomplete or fails, the observation fails, because references may be
+missing. A kind that discovery does not list has no objects.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -12,7 +12,7 @@ import msgspec
 
 from lading.ports import kube
 from lading.ports.clock import Clock
-from lading.ports.cluster import Cluster, Untyped
+from lading.ports.kube import Cluster, Untyped
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.references import extraction, mirrors
 from lading.pruning.engine.references.custom_paths import READY_MADE, CustomPath
@@ -43,11 +43,11 @@ REQUIRED = ("", "pods")
 
 
 class ReferencesIncomplete(Exception):
-    """Some reference may be missing, so nothing may be deleted."""
+    """References may be missing, so nothing may be deleted."""
 
 
 class ClusterReferences(msgspec.Struct, frozen=True, kw_only=True):
-    """What one cluster uses, when that was read, and from where on to watch."""
+    """The references of one cluster, when they were read, and where a watch continues."""
 
     cluster: str
     taken_at: datetime
@@ -56,9 +56,9 @@ class ClusterReferences(msgspec.Struct, frozen=True, kw_only=True):
     watched: tuple[tuple[Untyped, str], ...] = ()
     """(resource, resourceVersion of its list)."""
     unserved: tuple[str, ...] = ()
-    """Declared kinds that the cluster does not serve, and the ones that may be meant."""
+    """Declared kinds that the cluster does not serve, with similar kinds that it serves."""
     served: frozenset[tuple[str, str]] | None = None
-    """(group, kind) of all that the cluster serves; None where that is not known."""
+    """(group, kind) of all kinds that the cluster serves; None if unknown."""
     custom: tuple[CustomPath, ...] = ()
     """The paths by which custom resources were read."""
 
@@ -70,7 +70,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     custom: tuple[CustomPath, ...]
 
     def cutoff(self, now: datetime) -> datetime | None:
-        """With size limits a finished pod protects at any age."""
+        """With size limits a finished pod of any age protects."""
         if self.settings.prune_over_size_limit:
             return None
         return now - max(self.settings.keep_younger_than, timedelta(0))
@@ -97,7 +97,7 @@ async def of_clusters(
     *,
     files: Sequence[ClusterReferences] = (),
 ) -> tuple[ClusterReferences, ...]:
-    """What these clusters use; `files` are what others used when they were asked."""
+    """The references of these clusters; `files` are recorded references of others."""
     found = tuple([await references(one, clock, reading, progress) for one in clusters])
     every = (*found, *files)
     for declared in (one for one in reading.custom if one not in READY_MADE):
@@ -106,7 +106,7 @@ async def of_clusters(
 
 
 def _check_declared(declared: CustomPath, clusters: Sequence[ClusterReferences]) -> None:
-    """A path that is read nowhere, or not everywhere, would protect nothing."""
+    """A path that some cluster does not read would not protect its images."""
     key = declared.group, declared.kind
     serving = [one for one in clusters if one.served is None or key in one.served]
     if clusters and not serving:
@@ -160,7 +160,7 @@ async def references(
 
 
 def _unserved(kinds: tuple[Untyped, ...], custom: tuple[CustomPath, ...]) -> Iterator[str]:
-    """Of those that the user declared; of the ready-made ones a cluster serves only some."""
+    """Only declared kinds, because a cluster serves only some of the ready-made ones."""
     served = {(one.group, one.kind) for one in kinds}
     meant = {(one.group, one.plural): one.kind for one in kinds}
     for declared in custom:

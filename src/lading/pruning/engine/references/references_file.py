@@ -1,4 +1,4 @@
-"""References of a cluster as a file, for a registry that several clusters pull from. Pure."""
+"""The references of a cluster as a file, for a run that cannot reach the cluster. Pure."""
 
 from datetime import datetime, timedelta
 
@@ -41,7 +41,7 @@ def encode(references: ClusterReferences) -> bytes:
 
 
 def decode(content: bytes, *, name: str, now: datetime, age_max: timedelta) -> ClusterReferences:
-    """A file that is too old is refused: what was started since is not in it."""
+    """Refuses an old file, because it lacks newer references."""
     try:
         found = msgspec.json.decode(content, type=_File)
         custom = tuple(map(custom_paths.parse, found.custom_paths))

@@ -1,6 +1,6 @@
-"""Watches the references while images are deleted: a new one stops its deletions.
+"""Watches references while images are deleted: a new reference stops the deletions of its image.
 
-A watch that cannot be continued stops all deletions, because what it would have shown is not known.
+If a watch is lost, all deletions stop, because new references may be missed.
 """
 
 import asyncio
@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager
 from lading.kernel.backoff import Backoff
 from lading.ports import kube
 from lading.ports.clock import Clock
-from lading.ports.cluster import Cluster, Untyped
-from lading.ports.kube import EventType
+from lading.ports.kube import Cluster, EventType, Untyped
 from lading.pruning.engine.inventory import observe_streams
 from lading.pruning.engine.references import names
 from lading.pruning.engine.references.names import RegistryNames
@@ -24,11 +23,11 @@ RETRY = Backoff(seconds_min=1, seconds_max=30)
 
 
 class WatchLost(Exception):
-    """References can no longer be followed; what was not deleted yet stays."""
+    """References can no longer be watched. The run deletes no more."""
 
 
 class NewReferences:
-    """What became used since the lists were read."""
+    """The references that are newer than the lists."""
 
     def __init__(self, registry_names: RegistryNames) -> None:
         self._names = registry_names
@@ -44,16 +43,16 @@ class NewReferences:
             self._references = names.gather(self._mentions, self._names)
 
     def add_stream(self, stream: Repository) -> None:
-        """An ImageStream that changed, with what it names now."""
+        """Records a changed ImageStream and the digests that it names."""
         self._in_streams |= {item.digest for tag in stream.tags for item in tag.revisions}
 
     def take_stream_digests(self) -> set[str]:
-        """What the ImageStreams name that changed since this was asked last."""
+        """The digests of ImageStreams that changed since the last call."""
         found, self._in_streams = self._in_streams, set()
         return found
 
     def watch_ended(self, task: "asyncio.Task[None]") -> None:
-        """An error that no watch should have must not pass for silence."""
+        """An unexpected error of a watch must not look like no new references."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self.lose(f"a watch ended: {error!r}")
 
@@ -61,7 +60,7 @@ class NewReferences:
         self._lost = self._lost or message
 
     def user_of(self, lines: Sequence[Deletion], contained: Set[str] = frozenset()) -> str:
-        """The object that newly uses one of these, or what they contain; empty for none."""
+        """A new user of one of these, or of what they contain; empty if none."""
         if self._lost:
             raise WatchLost(self._lost)
         for digest in contained & self._references.digests.keys():
@@ -75,7 +74,7 @@ class NewReferences:
         return ""
 
     def named_in(self, repository: str) -> dict[str, str]:
-        """The digests that are newly used by a name of this repository, with one user of each."""
+        """The newly used digests of this repository, each with one user."""
         return {
             digest: users[0]
             for (path, digest), users in self._references.images.items()
@@ -92,9 +91,9 @@ async def watching(
     *,
     retry: Backoff = RETRY,
 ) -> AsyncIterator[NewReferences]:
-    """Follows every kind of every cluster until the context ends.
+    """Watches every kind of every cluster until the context ends.
 
-    Each watch is tried first: what is forbidden must be known before the first deletion.
+    It starts all watches first, so that a missing right is known before the first deletion.
     """
     for cluster, found in clusters:
         await asyncio.gather(*(_check(cluster, *one) for one in found.watched))

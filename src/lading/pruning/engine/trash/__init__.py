@@ -1,1 +1,1 @@
-"""The repository that an image is put into before it is deleted."""
+"""The trash: images are copied there before they are deleted."""

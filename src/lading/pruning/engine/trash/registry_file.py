@@ -1,4 +1,4 @@
-"""A state file in the trash repository, for runs that keep nothing on disk."""
+"""A state file in the trash repository, for runs without --state-dir."""
 
 import msgspec
 

@@ -1,8 +1,8 @@
-"""The trash: before an image is deleted it is put, whole, into a repository of its own.
+"""The trash: a repository that gets a complete copy of an image before it is deleted.
 
-Blobs are mounted, manifests are pushed under dated tags, children before parents, and last comes a
-record. Only what has a record and answers a HEAD counts as being there. Restoring goes the same way
-back and never moves a tag that exists.
+Blobs are mounted or copied, manifests are pushed with dated tags, children before parents, and last
+a record. An image is in the trash only if it has a record and all parts answer a HEAD. Restoring
+works in the same way and never moves an existing tag.
 """
 
 import contextlib
@@ -34,16 +34,12 @@ _PROJECT = "{project}"
 ZonedTime = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class CannotMount(Exception):
-    """The registry does not mount blobs across repositories, so the image stays."""
-
-
 class NotWhole(Exception):
-    """After everything was pushed the trash does not answer for it, so the image stays."""
+    """The trash cannot hold the whole image, so the image stays."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What one group was before it was deleted."""
+    """One deleted group: its repository, tags and manifests."""
 
     repository: str
     group: str
@@ -59,7 +55,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def name(self) -> str:
-        """Of its content, so that no other record can have the same."""
+        """A hash of its content, so that each record has its own name."""
         own = Digest.of(msgspec.json.encode(self)).encoded
         return f"{trash_tags.stamp(self.deleted_at)}-{own[:12]}"
 
@@ -72,10 +68,9 @@ class TrashSettings(msgspec.Struct, frozen=True, kw_only=True):
     repository: str = REPOSITORY_DEFAULT
     """May contain {project}, the first part of the path, for registries with projects."""
     period: timedelta = TRASH_PERIOD_DEFAULT
-    may_copy: bool = False
 
     def __post_init__(self) -> None:
-        """Of its own name must follow that a repository is the trash, or it would be pruned."""
+        """The name alone must show that a repository is the trash, or it would be pruned."""
         begins = _PROJECT not in self.repository or self.repository.startswith(f"{_PROJECT}/")
         if not begins or not references.is_repository(self.repository_for("project")):
             reason = f"expected the name of a repository; {_PROJECT} can only be its first part"
@@ -103,7 +98,7 @@ class Trash:
         reason: str,
         now: datetime,
     ) -> Record:
-        """`contents` come children first. Afterwards the image is whole in the trash."""
+        """Copies an image into the trash. `contents` has children before parents."""
         target = self.settings.repository_for(repository)
         held: dict[str, str] = {}
         whole = tuple(contents)
@@ -127,7 +122,7 @@ class Trash:
         return record
 
     async def records(self, repositories: Iterable[str]) -> list[tuple[str, Record]]:
-        """(trash repository, record) of everything in the trash; unreadable records are left."""
+        """(trash repository, record) of each image in the trash. Unreadable records are skipped."""
         found: list[tuple[str, Record]] = []
         for name in repositories:
             for tag in await self.registry.tags(self._at(name)):
@@ -138,7 +133,7 @@ class Trash:
         return found
 
     async def restore(self, trash_repository: str, record: Record) -> tuple[str, ...]:
-        """Puts the image back; gives the tags that another image has by now and that stay."""
+        """Restores the image. Returns the tags that name another image now, which are not moved."""
         contents = await self._held(trash_repository, record)
         for manifest in contents.values():
             await self._move_blobs(manifest, source=trash_repository, target=record.repository)
@@ -157,9 +152,9 @@ class Trash:
         return tuple(taken)
 
     async def misses(self, record: Record, held: Set[str]) -> bool:
-        """Whether an index in its place holds a manifest of the record that is gone from there.
+        """Whether an index in the repository lacks a manifest that the record has.
 
-        An inventory cannot say it: what an earlier run read counts as present there.
+        The inventory does not show it, because it takes known manifests as present.
         """
         for digest in sorted(held & record.manifests.keys()):
             place = self._at(record.repository, digest=digests.parse(digest))
@@ -168,7 +163,7 @@ class Trash:
         return False
 
     async def _held(self, trash_repository: str, record: Record) -> dict[str, Manifest]:
-        """Children first. A tag that went alone needs its image, too, if that went later."""
+        """Children first. A tag that was deleted alone also needs its image, if that is gone."""
         found: dict[str, Manifest] = {}
         for digest in record.manifests:
             reference = self._at(trash_repository, digest=digests.parse(digest))
@@ -180,7 +175,7 @@ class Trash:
         return found
 
     async def expire(self, records: Iterable[tuple[str, Record]], now: datetime) -> int:
-        """Deletes what is over; a manifest that another record holds as well stays."""
+        """Deletes expired records. A manifest of another record is kept."""
         everything = list(records)
         kept = {
             (name, digest)
@@ -213,12 +208,13 @@ class Trash:
         origin, goal = self._at(source), self._at(target)
         if await self.registry.mount_blob(goal, descriptor.digest, source=origin):
             return
-        if not self.settings.may_copy:
-            raise CannotMount(
-                f"{self.settings.registry} did not mount {descriptor.digest} of {source} into"
-                f" {target}; give --trash-copy to copy it, or --no-trash to delete without trash"
-            )
-        await self.registry.copy_blob(goal, descriptor, source=origin)
+        try:
+            await self.registry.copy_blob(goal, descriptor, source=origin)
+        except registries.NotFound as error:
+            raise NotWhole(
+                f"{source} does not have blob {descriptor.digest}; use --no-trash to delete the"
+                " image without a copy"
+            ) from error
 
     async def _push_record(self, target: str, record: Record) -> None:
         goal, encoded = self._at(target), msgspec.json.encode(record)
@@ -259,10 +255,10 @@ class Trash:
         return record if self._belongs(repository, record) else None
 
     def _belongs(self, trash_repository: str, record: Record) -> bool:
-        """Whether the pruner could have put it there.
+        """Whether the pruner could have written this record.
 
-        Else a user who may push into the trash of one project would have images restored into
-        another. A name that is none could lead a request to any address of the registry.
+        Otherwise a user who may push into the trash of one project could restore images into
+        another. An invalid name could lead a request to any path of the registry.
         """
         try:
             for tag in record.tags or ("any",):
@@ -293,7 +289,7 @@ class Trash:
 async def read_whole(
     registry: RegistryAdministration, reference: Reference, found: dict[str, Manifest]
 ) -> None:
-    """Adds a manifest and all manifests that it holds, children first; what is gone is left out."""
+    """Adds a manifest and all manifests that it holds, children first, without missing ones."""
     pending: list[Reference | Manifest] = [reference]
     while pending:
         match pending.pop():
@@ -308,7 +304,7 @@ async def read_whole(
 
 
 def blobs_of(content: bytes) -> tuple[Descriptor, ...]:
-    """The blobs that a registry must have for this manifest, whatever its form."""
+    """The blobs that a registry must have for this manifest, in any form."""
     manifest, sizes = documents.read("", content)
     elsewhere = documents.layers_elsewhere(content)
     return tuple(

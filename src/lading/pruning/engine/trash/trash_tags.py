@@ -26,7 +26,7 @@ def is_record(tag: str) -> bool:
 
 
 def date(tag: str) -> datetime | None:
-    """None for a tag that is not of a deletion, such as the ledger."""
+    """None for other tags, such as that of the ledger."""
     match = _DATED.fullmatch(tag)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Whether an image in the trash is needed again, and whether it is in its place. Pure."""
+"""Whether an image of the trash is used again, and whether its repository has it. Pure."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def is_used(record: Record, uses: References) -> bool:
 def held_by_indexes(
     records: Sequence[tuple[str, Record]], inventory: Inventory
 ) -> dict[str, set[str]]:
-    """By repository of a record, the manifests that indexes in their place hold."""
+    """By repository of a record, the manifests that its indexes hold."""
     found: dict[str, set[str]] = {}
     for name in {record.repository for _, record in records} & inventory.repositories.keys():
         known = map(inventory.manifests.get, inventory.repositories[name].manifests)
@@ -39,6 +39,6 @@ def is_in_place(record: Record, inventory: Inventory) -> bool:
 
 
 def has_its_tags(record: Record, inventory: Inventory) -> bool:
-    """Whatever they name: a tag that exists is never moved."""
+    """Whether all its tags exist; they may name other images, because no tag is moved."""
     repository = inventory.repositories.get(record.repository)
     return record.tags.keys() <= {tag.name for tag in (repository.tags if repository else ())}

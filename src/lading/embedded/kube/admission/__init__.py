@@ -1,0 +1,1 @@
+"""ValidatingAdmissionPolicies and their bindings."""

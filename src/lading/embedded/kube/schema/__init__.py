@@ -1,0 +1,1 @@
+"""Structural schemas: pruning, defaults, validation, CEL rules, and checks of CRDs."""

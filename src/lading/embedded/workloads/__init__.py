@@ -1,0 +1,1 @@
+"""DaemonSets, Jobs, CronJobs and pods of a standalone cluster."""

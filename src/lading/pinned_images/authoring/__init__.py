@@ -1,0 +1,1 @@
+"""Makes and compares PinnedImageSets, for `lading pin create` and `lading pin diff`."""

@@ -1,1 +1,0 @@
-"""The embedded servers: a Kubernetes API, a CRI image service, an OCI registry."""

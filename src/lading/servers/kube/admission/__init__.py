@@ -1,1 +1,0 @@
-"""ValidatingAdmissionPolicy and its bindings: which apply to a request, and what they say."""

@@ -1,1 +1,0 @@
-"""Server-side apply: who owns which field, and what an apply may change."""

@@ -1,1 +1,0 @@
-"""Reads objects in Kubernetes' binary form, which kubectl's `create` commands send."""

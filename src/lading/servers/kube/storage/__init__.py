@@ -1,1 +1,0 @@
-"""Where the objects live: an append-only log of changes, in memory or kept in SQLite."""

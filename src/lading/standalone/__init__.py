@@ -1,1 +1,0 @@
-"""Everything in one process: API server, registry, nodes with their runtimes, controllers."""

@@ -1,1 +1,0 @@
-"""Makes the Jobs of CronJobs when they are due."""

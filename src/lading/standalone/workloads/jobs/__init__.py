@@ -1,1 +1,0 @@
-"""Runs the pods of Jobs to their end."""

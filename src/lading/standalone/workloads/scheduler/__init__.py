@@ -1,1 +1,0 @@
-"""Binds pods to nodes."""
