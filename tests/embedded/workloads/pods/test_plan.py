@@ -247,6 +247,15 @@ class TestProcesses:
         (start,) = actions(planned(one, present={"lading": OWN_IMAGE}), StartProcess)
         assert start.inputs.arguments == ("prune", "images")
 
+    def test_it_is_not_ready_before_its_process_exists(self) -> None:
+        one = pod(node="n", containers=(command(),))
+        requested = replace(process(one), started_at=None)
+        of = planned(one, present={"lading": OWN_IMAGE}, processes={"lading": requested})
+        assert actions(of, StartProcess) == []
+        (status,) = written(of).container_statuses
+        assert status.state.waiting is not None
+        assert (status.ready, status.state.waiting.reason) == (False, "ContainerCreating")
+
     def test_its_end_is_reported_with_code_and_output(self) -> None:
         one = pod(node="n", containers=(command(),), restart_policy="Never")
         records = {"lading": process(one, exit_code=3)}

@@ -123,15 +123,16 @@ def _while_running(
 
 
 def _of_process(status: ContainerStatus, process: ProcessRecord) -> ContainerStatus:
-    started_at = conditions.timestamp(process.started_at)
     if process.exit_code is None:
-        return _running(status, process.container_id, started_at)
+        if process.started_at is None:
+            return _waiting(status, "ContainerCreating", "")
+        return _running(status, process.container_id, conditions.timestamp(process.started_at))
     assert process.finished_at is not None
     ended = Terminated(
         exit_code=process.exit_code,
         reason="Error" if process.exit_code else "Completed",
         message=process.output,
-        started_at=started_at,
+        started_at=conditions.timestamp(process.started_at or process.finished_at),
         finished_at=conditions.timestamp(process.finished_at),
         container_id=process.container_id,
     )

@@ -63,7 +63,7 @@ class Processes:
         known = self._processes.get(owner)
         if known is not None and known.record.container_id == action.container_id:
             return
-        record = ProcessRecord(container_id=action.container_id, started_at=self._clock.now())
+        record = ProcessRecord(container_id=action.container_id)
         grace = float(action.pod.spec.termination_grace_period_seconds)
         one = _Process(key=action.pod.key, grace_seconds=grace, record=record)
         self._processes[owner] = one
@@ -99,6 +99,7 @@ class Processes:
             self._ended(one, CANNOT_START, str(error))
             return
         assert process.stdout is not None
+        one.record = replace(one.record, started_at=self._clock.now())
         tail = OutputTail()
         try:
             reading = asyncio.create_task(tail.read(process.stdout))

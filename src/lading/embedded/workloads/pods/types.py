@@ -36,9 +36,10 @@ class ProcessRecord(Redacted, frozen=True, kw_only=True):
     shown = ("container_id", "started_at", "exit_code", "finished_at")
 
     container_id: str
-    started_at: datetime
+    started_at: datetime | None = None
+    """None before the process exists."""
     exit_code: int | None = None
-    """None while the process runs; 128 plus the number of the signal that ended it."""
+    """None before the process ends; 128 plus the number of the signal that ended it."""
     finished_at: datetime | None = None
     output: str = ""
     """The last lines that it printed."""
