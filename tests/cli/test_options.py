@@ -17,7 +17,7 @@ AMOUNTS = {
     "lading apply": {"--timeout"},
     "lading bootimage restore": {"--to"},
     "lading controller": {"--metrics-port"},
-    "lading image gc": {"--minimum-age"},
+    "lading image gc": {"--keep-younger-than"},
     "lading prune images": {
         *("--references-max-age", "--num-workers", "--keep-younger-than", "--keep-tag-revisions"),
         *("--max-delete-percent", "--max-delete-bytes", "--trash-period"),

@@ -5,6 +5,7 @@ A value is parsed once. A wrong value is refused with what was expected.
 
 import functools
 import re
+import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from enum import StrEnum
@@ -38,13 +39,14 @@ class Removed(msgspec.Struct, frozen=True):
 
 
 def with_former_options(
-    *, renamed: Mapping[str, str] | None = None, removed: Mapping[str, Removed]
+    *,
+    renamed: Mapping[str, str] = types.MappingProxyType({}),
+    removed: Mapping[str, Removed] = types.MappingProxyType({}),
 ) -> type[click.Command]:
     """A command that also takes options of earlier releases, and warns of removed ones.
 
     CronJobs and manifests that name them must work after an upgrade.
     """
-    names = renamed or {}
 
     class FormerOptions(click.Command):
         def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -54,7 +56,7 @@ def with_former_options(
         for word in words:
             name, equals, value = word.partition("=")
             if name not in removed:
-                yield f"{names.get(name, name)}{equals}{value}"
+                yield f"{renamed.get(name, name)}{equals}{value}"
                 continue
             if removed[name].has_value and not equals:
                 next(words, "")
@@ -172,6 +174,13 @@ def state_dir_option(*, help: str) -> Decorator:  # noqa: A002
         default=STATE_FOLDER,
         show_default=True,
         help=help,
+    )
+
+
+def confirm_option() -> Decorator:
+    """Passes `confirm`. It takes no value, because an argument may follow."""
+    return click.option(
+        "--confirm", is_flag=True, help="Apply the plan; without --confirm it is only shown."
     )
 
 

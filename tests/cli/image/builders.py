@@ -19,7 +19,7 @@ LAYERS = {
 }
 
 
-AT_ONCE = ("--all", "--minimum-age", "0s")
+AT_ONCE = ("--all", "--keep-younger-than", "0s")
 
 
 def golden(text: str) -> str:

@@ -8,13 +8,13 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.boot_images import apply, commands
 from lading.boot_images.types import CloneTemplate, PatchMachineSet
-from lading.cli import connection, running
+from lading.cli import connection, options, running
 from lading.cli.bootimage import machine_set
 from lading.cli.connection import Target
 from lading.cli.error_messages import RefusedByGuard
 
 
-@click.command(name="restore")
+@click.command(name="restore", cls=options.with_former_options(renamed={"--yes": "--confirm"}))
 @click.argument("name", metavar="[KIND/]NAME")
 @click.option(
     "--to",
@@ -24,17 +24,17 @@ from lading.cli.error_messages import RefusedByGuard
     required=True,
     help="The INDEX that `lading bootimage history` shows.",
 )
-@click.option("--yes", is_flag=True, help="Apply the plan; without --yes it is only shown.")
+@options.confirm_option()
 @connection.target_options
-def command(target: Target, name: str, index: int, yes: bool) -> None:
+def command(target: Target, name: str, index: int, confirm: bool) -> None:
     """Give a machine set an earlier boot image and Ignition stub, and pause its updates.
 
     Existing machines do not change; new machines boot the restored image.
     """
-    running.run(_restore(target, name, index, yes))
+    running.run(_restore(target, name, index, confirm))
 
 
-async def _restore(target: Target, name: str, index: int, yes: bool) -> None:
+async def _restore(target: Target, name: str, index: int, confirm: bool) -> None:
     async with target.open() as client:
         history = machine_set.meant(
             name, await commands.histories(client), namespace=target.namespace
@@ -48,8 +48,8 @@ async def _restore(target: Target, name: str, index: int, yes: bool) -> None:
         for action in actions:
             click.echo(f"{_verb(action)}: {action.because}")
         click.echo(f"stub: {detail.stub_secret_ref or '(none)'}; updates are paused")
-        if not yes:
-            click.echo("Nothing is changed yet. To apply this plan, add --yes.")
+        if not confirm:
+            click.echo("Nothing is changed yet. To apply this plan, add --confirm.")
             return
         for action in actions:
             await apply.apply(

@@ -8,7 +8,7 @@ _COMMANDS = {
     "pull": "Pull an image, for the host or for a runtime class.",
     "ls": "List the images and the runtime class of each.",
     "rm": "Remove images, for the host or for a runtime class.",
-    "gc": "Remove unused images; without --yes only show the plan.",
+    "gc": "Remove unused images; without --confirm only show the plan.",
     "cleanup": "Remove the images of runtime classes after the feature gate was turned off.",
 }
 

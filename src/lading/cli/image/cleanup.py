@@ -11,26 +11,26 @@ from lading.runtime_images.gc_types import GcPlan, GcReason
 from lading.wiring import machine
 
 
-@click.command(name="cleanup")
+@click.command(name="cleanup", cls=gc.FormerNames)
 @gc.removal_options
 @with_node_options
-def command(node: NodeOptions, yes: bool, form: Format) -> None:
+def command(node: NodeOptions, confirm: bool, form: Format) -> None:
     """Remove the images that were pulled for runtime classes.
 
     Run it after the feature gate RuntimeClassInImageCriApi was turned off, and before it is turned
     on again: while the gate is off, a pod of the host could use such an image. Images that
     containers use stay; the output names these containers. Restart them and run it again.
     """
-    running.run(_clean_up(node, form, yes=yes))
+    running.run(_clean_up(node, form, confirm=confirm))
 
 
-async def _clean_up(node: NodeOptions, form: Format, *, yes: bool) -> None:
+async def _clean_up(node: NodeOptions, form: Format, *, confirm: bool) -> None:
     async with node.whole_runtime() as runtime:
         observed = await observe.observe(runtime, machine.disk(), node.state)
         plan = cleanup.plan(observed, machine.clock().now())
         await gc.show(plan, form, node.runtime_classes)
         _hint(plan)
-        await gc.finish(plan, runtime, node.state, yes=yes)
+        await gc.finish(plan, runtime, node.state, confirm=confirm)
 
 
 def _hint(plan: GcPlan) -> None:

@@ -43,14 +43,16 @@ _WORDS = {
 }
 
 
+FormerNames = options.with_former_options(
+    renamed={"--minimum-age": "--keep-younger-than", "--yes": "--confirm"}
+)
+
+
 def removal_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    yes = click.option(
-        "--yes", is_flag=True, help="Apply the plan; without --yes it is only shown."
-    )
-    return yes(output.form_option(default=Format.TABLE)(command))
+    return options.confirm_option()(output.form_option(default=Format.TABLE)(command))
 
 
-@click.command(name="gc")
+@click.command(name="gc", cls=FormerNames)
 @click.option(
     "--all",
     "everything",
@@ -58,7 +60,7 @@ def removal_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Remove every unused image, even with enough free space.",
 )
 @click.option(
-    "--minimum-age",
+    "--keep-younger-than",
     metavar="DURATION",
     callback=options.meaning(options.period),
     default="2m",
@@ -71,21 +73,21 @@ def removal_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def command(
     node: NodeOptions,
     everything: bool,
-    minimum_age: timedelta,
-    yes: bool,
+    keep_younger_than: timedelta,
+    confirm: bool,
     form: Format,
     runtime: str | None,
 ) -> None:
-    """Remove unused images as the kubelet does; without --yes only show the plan.
+    """Remove unused images as the kubelet does; without --confirm only show the plan.
 
     It starts when 85% of the disk is used, and ends at 80%. The plan gives a reason for each image.
     """
-    policy = GcPolicy(minimum_age=minimum_age, everything_unused=everything)
-    running.run(_collect(node, policy, runtime, form, yes=yes))
+    policy = GcPolicy(minimum_age=keep_younger_than, everything_unused=everything)
+    running.run(_collect(node, policy, runtime, form, confirm=confirm))
 
 
 async def _collect(
-    node: NodeOptions, policy: GcPolicy, runtime_class: str | None, form: Format, *, yes: bool
+    node: NodeOptions, policy: GcPolicy, runtime_class: str | None, form: Format, *, confirm: bool
 ) -> None:
     if runtime_class is not None:
         policy = replace(policy, only_handler=await node.handler(runtime_class))
@@ -93,7 +95,7 @@ async def _collect(
         observed = await observe.observe(runtime, machine.disk(), node.state)
         plan = planning.plan(observed, policy, machine.clock().now())
         await show(plan, form, node.runtime_classes)
-        await finish(plan, runtime, node.state, yes=yes)
+        await finish(plan, runtime, node.state, confirm=confirm)
 
 
 async def show(plan: GcPlan, form: Format, classes: RuntimeClasses) -> None:
@@ -127,11 +129,11 @@ def _notes(plan: GcPlan) -> Iterator[str]:
         yield "the runtime does not report its sandbox image, so images called pause are kept"
 
 
-async def finish(plan: GcPlan, runtime: Cri, state: ImageStateFile, *, yes: bool) -> None:
-    """Without --yes only the records are written, so that the next run knows the ages."""
-    click.echo(_summary(plan, yes=yes), err=True)
+async def finish(plan: GcPlan, runtime: Cri, state: ImageStateFile, *, confirm: bool) -> None:
+    """Without --confirm only the records are written, so that the next run knows the ages."""
+    click.echo(_summary(plan, confirm=confirm), err=True)
     failures = 0
-    for action in plan.removals if yes else ():
+    for action in plan.removals if confirm else ():
         removal = await apply.remove_planned(action, runtime, state, machine.clock().now())
         failures += removal.outcome is RemovalOutcome.FAILED
         # On standard error, because a program may read the plan.
@@ -145,11 +147,12 @@ async def finish(plan: GcPlan, runtime: Cri, state: ImageStateFile, *, yes: bool
         raise click.exceptions.Exit(1)
 
 
-def _summary(plan: GcPlan, *, yes: bool) -> str:
+def _summary(plan: GcPlan, *, confirm: bool) -> str:
     if plan.removals:
         count, size = len(plan.removals), quantities.format_bytes(plan.freed_bytes)
         images = "1 image" if count == 1 else f"{count} images"
-        return f"{images} to remove, which frees {size}{'' if yes else '; add --yes to remove'}"
+        advice = "" if confirm else "; add --confirm to remove"
+        return f"{images} to remove, which frees {size}{advice}"
     if plan.first_old_enough_at is not None:
         at = f"{plan.first_old_enough_at:%H:%M:%S} UTC"
         return f"Nothing to remove; the first image is old enough at {at}"

@@ -42,6 +42,6 @@ export function bootPanel({ params }) {
     row.history.length ? h("ol", { class: "plain" }, row.history.map((item, index) => h("li", { key: String(item.index), class: "breaks" },
       h("strong", null, `${item.index}`), " since ", time(item.since), `, set by ${item.setBy}`,
       h("div", null, h("code", null, item.image), item.stub ? h("span", { class: "quiet" }, ` stub in Secret ${item.stub}`) : null),
-      index === 0 ? null : command(item.preview, "Preview of a restore; changes nothing without --yes")))) : h("p", { class: "quiet" }, "No entry yet."),
+      index === 0 ? null : command(item.preview, "Preview of a restore; changes nothing without --confirm")))) : h("p", { class: "quiet" }, "No entry yet."),
   ] };
 }

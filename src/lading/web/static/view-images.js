@@ -45,7 +45,7 @@ export function imagesPanel({ params }) {
     h("h3", null, "Garbage collection"),
     ...(value.isKnown ? verdicts(value) : [
       h("p", null, "What it would remove is not known here: the agent of the node did not answer, or you may not ask it (get on pods/proxy)."),
-      command("lading image gc", "On the node, as root; it deletes nothing without --yes"),
+      command("lading image gc", "On the node, as root; it deletes nothing without --confirm"),
       ...listedImages(name)]),
     h("p", null, h("a", { href: link("pins", { node: name }) }, "The sets of the node")),
   ] };
@@ -65,7 +65,7 @@ function verdicts(value) {
       h("h3", null, `${group.name}: ${counted(group.images.length, "image")}`),
       h("ul", { class: "plain breaks" }, group.images.map(verdict)))),
     shown < value.count ? h("p", { class: "quiet" }, `and ${number(value.count - shown)} more`) : null,
-    command("lading image gc", "The same on the node, as root; it deletes nothing without --yes"),
+    command("lading image gc", "The same on the node, as root; it deletes nothing without --confirm"),
   ].filter(Boolean);
 }
 

@@ -174,7 +174,7 @@ def _problem(urgency: Urgency, name: str, detail: str, found: Sequence[Row]) -> 
 def _remedy(reason: str, name: str, nodes: Sequence[str]) -> tuple[str, str]:
     """The command that fixes the problem, and what it does; else the command that shows more."""
     if reason in _NEEDS_SPACE:
-        return "lading image gc --all", "Free space: run it on the node as root; only --yes deletes"
+        return "lading image gc --all", "Free space: run it on the node as root; --confirm deletes"
     if reason == Reason.PREFETCH_FAILED:
         command = wording.command("kubectl", "edit", "pinnedimageset", name)
         return command, "Correct the image in the set, if its registry does not have it"
