@@ -323,13 +323,16 @@ async def test_without_the_right_to_list_nodes_their_reports_are_shown(api: Kube
     await two_nodes(api)
     broken = BrokenKube(api)
     broken.errors[SHOWN_NODES] = kube.Forbidden("no")
+    sentence = "Your account may not list and watch nodes."
     async with following(broken) as dashboard:
         found = await until(
             dashboard,
-            lambda one: len(one["nodes"]) == 2 and one["kinds"]["nodes"]["state"] == "forbidden",
+            lambda one: (
+                len(one["nodes"]) == 2 and one["features"]["images"]["sentence"] == sentence
+            ),
         )
+    assert found["kinds"]["nodes"]["state"] == "forbidden"
     assert found["nodes"]["b"]["ready"] == "Unknown"
-    assert found["features"]["images"]["sentence"] == "Your account may not list and watch nodes."
 
 
 async def test_an_api_server_that_is_away_is_reported_and_so_is_its_return(

@@ -7,7 +7,7 @@ from tests.cli.image.conftest import Run
 from tests.runtime_images.conftest import Stand
 
 
-async def test_gc_without_yes_shows_the_plan_and_changes_nothing(
+async def test_gc_without_confirm_shows_the_plan_and_changes_nothing(
     run: Run, stand: Stand, tag: str
 ) -> None:
     shown = await run("gc", *AT_ONCE)
@@ -20,7 +20,7 @@ async def test_gc_without_yes_shows_the_plan_and_changes_nothing(
     assert await handlers(stand) == ["", "arm"]
 
 
-async def test_gc_with_yes_removes_what_the_plan_says(run: Run, stand: Stand, tag: str) -> None:
+async def test_gc_with_confirm_removes_what_the_plan_says(run: Run, stand: Stand, tag: str) -> None:
     declare_in_use(stand, await arm_image_id(stand))
     collected = await run("gc", *AT_ONCE, "--confirm", "-o", "json")
     reasons = {
@@ -28,6 +28,11 @@ async def test_gc_with_yes_removes_what_the_plan_says(run: Run, stand: Stand, ta
     }
     assert reasons == {"": "Unused", "arm": "InUse"}
     assert await handlers(stand) == ["arm"]
+
+
+async def test_the_former_names_of_options_still_work(run: Run, stand: Stand, tag: str) -> None:
+    assert (await run("gc", "--all", "--minimum-age=0s", "--yes")).code == 0
+    assert await handlers(stand) == []
 
 
 async def test_the_first_gc_of_a_node_only_records_the_images(run: Run, tag: str) -> None:
