@@ -191,7 +191,11 @@ class PrePullScenarios:
         await prepull.until_deployed("setting")
         await prepull.write_setting("false")
         await prepull.until_states({"setting": "unknown"})
-        assert await prepull.daemon_set() is None
+
+        async def no_daemon_set_is_left() -> bool:
+            return await prepull.daemon_set() is None
+
+        await prepull.until(no_daemon_set_is_left, "the DaemonSet is gone")
         assert not (await prepull.images())["setting"].status.node_deployment_map
 
         async def no_pod_is_left() -> bool:

@@ -1,6 +1,7 @@
 """The scenarios on embedded servers: nothing but Python is needed."""
 
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 
 import pytest
 import pytest_asyncio
@@ -15,16 +16,43 @@ from tests.e2e.skew import KubeletSkewScenarios
 pytestmark = pytest.mark.timeout(waiting.TEST_SECONDS_MAX)
 
 
+SCENARIOS_PER_CLUSTER = 4
+"""Each scenario changes the pool several times, and a pool that changes often is written later
+(kernel/pacing.py). An older cluster waits 50 s for that."""
+
+
+class Clusters:
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        self._folders = folders
+        self._opened = AsyncExitStack()
+        self._running: ClusterUnderTest | None = None
+        self._scenarios = 0
+
+    async def running(self) -> ClusterUnderTest:
+        if self._running is None or self._scenarios == SCENARIOS_PER_CLUSTER:
+            await self.close()
+            folder = self._folders.mktemp("standalone")
+            self._running = await self._opened.enter_async_context(standalone.opened(folder))
+            self._scenarios = 0
+        self._scenarios += 1
+        return self._running
+
+    async def close(self) -> None:
+        await self._opened.aclose()
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def opened(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ClusterUnderTest]:
-    async with standalone.opened(tmp_path_factory.mktemp("standalone")) as running:
-        yield running
+async def clusters(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clusters]:
+    made = Clusters(tmp_path_factory)
+    yield made
+    await made.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def cluster(opened: ClusterUnderTest) -> AsyncIterator[ClusterUnderTest]:
-    yield opened
-    await opened.clear()
+async def cluster(clusters: Clusters) -> AsyncIterator[ClusterUnderTest]:
+    running = await clusters.running()
+    yield running
+    await running.clear()
 
 
 class TestStandalone(

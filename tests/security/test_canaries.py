@@ -207,6 +207,7 @@ async def test_no_secret_can_be_read_anywhere(run: Run, monkeypatch: pytest.Monk
     assert found["arguments"].count("docker-credential-canary") >= 2
 
 
+@pytest.mark.soak
 async def test_without_redaction_each_secret_is_found(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
