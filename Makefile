@@ -18,7 +18,7 @@ WORKERS ?= $(shell echo $$((3 * $$(nproc))))
 REAL_WORKERS ?= $(shell echo $$((1 + $$(nproc))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test coverage fuzz check format docs real real-setup real-again real-up web soak bench lock generate audit deploy dist clean
+.PHONY: help setup demo up test coverage fuzz sim check format docs real real-setup real-again real-up web soak bench lock generate audit deploy dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -62,6 +62,9 @@ fuzz: setup ## draw new inputs for the property tests (SEED=... draws the same a
 	  $(BIN)/pytest -q -m 'hypothesis and not soak' -p no:randomly --numprocesses auto --dist worksteal \
 	    --hypothesis-profile=fuzz --hypothesis-seed=$$seed $(or $(ONLY),tests) \
 	  || { echo "Draw the same inputs again: $$again"; exit 1; }
+
+sim: $(RUNTIME) ## the whole system under seeds, in virtual time, with faults (SEEDS=... of them, FIRST=... the first)
+	@$(BIN)/lading sim --seeds $(or $(SEEDS),200) --first $(or $(FIRST),0)
 
 check: setup ## formatting, lint, direction of imports, types
 	@$(BIN)/ruff format --check .

@@ -57,7 +57,7 @@ def agent_of(running: StandaloneCluster, folder: Path) -> Program:
         name="agent",
         arguments=(
             "agent",
-            f"--node-name={NODE}",
+            f"--node={NODE}",
             f"--runtime-endpoint={running.nodes[0].endpoint}",
             f"--state-dir={folder / 'state'}",
             f"--kubelet-port={NO_KUBELET_PORT}",

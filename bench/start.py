@@ -62,7 +62,10 @@ def cluster(folder: Path, environment: Mapping[str, str]) -> Iterator[Path]:
     """A standalone cluster on which the set of the first try is pinned."""
     data = folder / "cluster"
     up = subprocess.Popen(
-        (COMMAND, "up", "--data", str(data)), env=environment, stdout=subprocess.PIPE, text=True
+        (COMMAND, "up", "--state-dir", str(data)),
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert up.stdout is not None
     try:

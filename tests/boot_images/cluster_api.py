@@ -122,9 +122,12 @@ async def history_of(
         return None
 
 
-async def until_state(cluster: BootCluster, state: str, name: str = "worker-a") -> None:
+async def until_state(
+    cluster: BootCluster, state: str, name: str = "worker-a", reason: str = ""
+) -> None:
     async def is_so() -> bool:
         found = await history_of(cluster, name)
-        return found is not None and found.status.state == state
+        status = found.status if found else None
+        return status is not None and status.state == state and reason in status.reason
 
     await cluster.until(is_so, f"{name} is {state}")

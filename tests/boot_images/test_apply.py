@@ -122,7 +122,7 @@ async def test_a_history_that_was_written_since_is_neither_saved_nor_deleted_by_
     found = await apply.apply(save, cluster.kube)
     assert found is not None
     version = found.metadata.resource_version
-    resumed = {"spec": {"resumedAfterIndex": 7}}
+    resumed = {"spec": {"resumedTime": "now"}}
     await cluster.kube.patch(
         MACHINE_SET_BOOT_IMAGE_HISTORIES, key.name, resumed, namespace=NAMESPACE
     )
@@ -132,7 +132,7 @@ async def test_a_history_that_was_written_since_is_neither_saved_nor_deleted_by_
     with pytest.raises(kube.Conflict):
         await apply.apply(DeleteHistory(key=key, uid="another", because="test"), cluster.kube)
     after = await cluster.kube.get(MACHINE_SET_BOOT_IMAGE_HISTORIES, key.name, namespace=NAMESPACE)
-    assert (after.spec.removed_time, after.spec.resumed_after_index) == ("", 7)
+    assert (after.spec.removed_time, after.spec.resumed_time) == ("", "now")
 
 
 async def test_a_copy_that_was_written_since_is_not_overwritten(cluster: BootCluster) -> None:
@@ -188,7 +188,7 @@ async def test_a_template_that_was_written_since_is_neither_marked_nor_deleted(
 async def test_what_a_person_resumed_is_not_ours_to_write(cluster: BootCluster) -> None:
     key = Key(NAMESPACE, "machine.a.b")
     spec = history.empty(Api.MACHINE, Key("a", "b"))
-    resumed = replace(spec, resumed_after_index=7)
+    resumed = replace(spec, resumed_time="now")
     action = SaveHistory(key=key, spec=resumed, lane="x", because="test")
     found = await apply.apply(action, cluster.kube)
     assert isinstance(found, MachineSetBootImageHistory)

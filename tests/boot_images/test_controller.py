@@ -1,5 +1,6 @@
 """The controller on an API server in memory: what machine sets, Secrets and statuses become."""
 
+import asyncio
 import base64
 import io
 import json
@@ -12,7 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lading.api.cluster_api import CLUSTER_MACHINE_SETS, machine_templates
-from lading.api.core import EVENTS, SECRETS
+from lading.api.core import CONFIG_MAPS, EVENTS, SECRETS
 from lading.api.machine import MACHINE_SETS
 from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
@@ -24,7 +25,7 @@ from lading.boot_images.controller import KEY
 from lading.boot_images.ignition import translate as stub_translation
 from lading.boot_images.metrics import BootImageMetrics
 from lading.boot_images.status import DEGRADED, PROGRESSING
-from lading.boot_images.types import SaveHistory
+from lading.boot_images.types import PAUSE_ANNOTATION, BootImageSettings, SaveHistory
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
 from lading.kernel.values import replace
@@ -32,8 +33,10 @@ from lading.loop.pipeline import PreconditionFailed
 from lading.observability import logs
 from lading.observability.logs import LogFormat
 from lading.ports.kube import Selection
+from tests.boot_images import streams
 from tests.boot_images.clusters import (
     CLOCK,
+    GOLDEN_NAMESPACE,
     BootCluster,
     install_kinds,
     opened,
@@ -147,7 +150,7 @@ async def test_a_history_that_was_written_since_is_not_overwritten(cluster: Boot
     await reconciler.reconcile(KEY)
     found = await cluster.history()
     assert found is not None
-    resumed = {"spec": {"resumedAfterIndex": 1}}
+    resumed = {"spec": {"resumedTime": "now"}}
     await cluster.kube.patch(
         MACHINE_SET_BOOT_IMAGE_HISTORIES, found.metadata.name, resumed, namespace=NAMESPACE
     )
@@ -273,6 +276,60 @@ async def test_a_refused_patch_degrades_at_once_and_recovers(cluster: BootCluste
     cluster.line.refused = ""
     async with running(cluster):
         await cluster.until_state("Current")
+
+
+async def test_a_refused_status_does_not_delay_the_next_release(cluster: BootCluster) -> None:
+    await cluster.usual()
+    async with running(cluster):
+        await cluster.until_state("Current")
+        cluster.line.refused = "machinesetbootimagehistories"
+        annotate = {"metadata": {"annotations": {PAUSE_ANNOTATION: "paused"}}}
+        await cluster.kube.patch(MACHINE_SETS, "worker-a", annotate, namespace=MACHINE_NAMESPACE)
+        before = len(cluster.line.writes())
+
+        async def is_refused() -> bool:
+            return len(cluster.line.writes()) > before
+
+        await cluster.until(is_refused, "the status was refused")
+        cluster.line.refused = ""
+        await cluster.until_state("Skipped", reason="Paused")
+        newer = streams.stream()
+        newer["architectures"]["x86_64"]["images"]["gcp"]["name"] = "rhcos-newer-gcp-x86-64"
+        patch = {"data": streams.data(stream=json.dumps(newer))}
+        await cluster.kube.patch(
+            CONFIG_MAPS, "coreos-bootimages", patch, namespace=GOLDEN_NAMESPACE
+        )
+        resumed = {"metadata": {"annotations": {PAUSE_ANNOTATION: None}}}
+        await cluster.kube.patch(MACHINE_SETS, "worker-a", resumed, namespace=MACHINE_NAMESPACE)
+        async with asyncio.timeout(20):
+            await cluster.until_state("Current")
+    assert (await cluster.image()).endswith("rhcos-newer-gcp-x86-64")
+    assert not await is_recorded(cluster, "PatchFailed")
+
+
+async def test_an_edited_stub_is_read_at_once_when_updates_are_resumed(
+    cluster: BootCluster,
+) -> None:
+    await cluster.usual(stub=MARKER.encode())
+    async with running(cluster):
+        await cluster.until_state("Failed", reason="StubUnreadable")
+        await cluster.kube.patch(
+            SECRETS, "worker-user-data", {"data": secret().data}, namespace=MACHINE_NAMESPACE
+        )
+        found = await cluster.history()
+        assert found is not None
+        resumed = {"spec": {"resumedTime": "2026-11-16T00:00:00.000000Z"}}
+        await cluster.kube.patch(
+            MACHINE_SET_BOOT_IMAGE_HISTORIES, found.metadata.name, resumed, namespace=NAMESPACE
+        )
+        async with asyncio.timeout(20):
+            await cluster.until_state("Current")
+
+
+def test_by_default_secrets_and_failed_writes_are_tried_again_within_a_minute() -> None:
+    defaults = BootImageSettings()
+    assert defaults.secrets_interval == timedelta(minutes=1)
+    assert defaults.retry.seconds_max == 60
 
 
 async def test_a_missing_right_is_the_reason_that_is_shown(cluster: BootCluster) -> None:

@@ -2,20 +2,28 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from lading.api.cluster_api import CLUSTER_MACHINE_SETS
+from lading.api.cluster_api import CLUSTER_MACHINE_SETS, CLUSTERS
 from lading.boot_images import machines
+from lading.boot_images.controller import KEY
+from lading.boot_images.platforms.types import Api
 from lading.boot_images.templates import UNUSED_ANNOTATION
 from lading.boot_images.types import BootImageSettings
 from tests.boot_images import cluster_api
-from tests.boot_images.clusters import BootCluster, opened, running
+from tests.boot_images.clusters import (
+    BootCluster,
+    opened,
+    reconciler_with_caches_of_now,
+    running,
+)
 from tests.boot_images.streams import GCP_IMAGE, GCP_IMAGE_OLD
-from tests.boot_images.worlds import CLUSTER_NAMESPACE
+from tests.boot_images.worlds import CLUSTER_NAMESPACE, INFRA
 
 SECOND = timedelta(seconds=1)
-SOON = {"unused_templates_retention": SECOND, "secrets_interval": SECOND}
+SOON = {"unused_templates_retention": SECOND, "templates_interval": SECOND}
 
 
 @pytest.fixture
@@ -47,6 +55,52 @@ async def until_passes(cluster: BootCluster, count: int) -> None:
         return sum(path.endswith("/machinedeployments") for path in paths)
 
     await cluster.until(at_least(seen, seen() + count), f"{count} passes")
+
+
+@pytest.mark.parametrize(
+    "paused",
+    [{"spec": {"paused": True}}, {"metadata": {"annotations": {"cluster.x-k8s.io/paused": ""}}}],
+    ids=["spec.paused", "the annotation"],
+)
+async def test_nothing_of_a_paused_cluster_is_written(
+    cluster: BootCluster, paused: dict[str, Any]
+) -> None:
+    await cluster_api.usual(cluster)
+    await cluster.create(CLUSTERS, INFRA, CLUSTER_NAMESPACE, **paused)
+    async with running(cluster, settings={"secrets_interval": SECOND}):
+        await cluster_api.until_state(cluster, "Skipped", reason="Paused")
+        own = f"/namespaces/{CLUSTER_NAMESPACE}/"
+        assert [path for _, path in cluster.line.writes() if own in path] == []
+        resumed = {
+            "spec": {"paused": False},
+            "metadata": {"annotations": {"cluster.x-k8s.io/paused": None}},
+        }
+        await cluster.kube.patch(CLUSTERS, INFRA, resumed, namespace=CLUSTER_NAMESPACE)
+        await cluster_api.until_state(cluster, "Current")
+
+
+async def test_a_cluster_that_may_not_be_read_may_be_paused(cluster: BootCluster) -> None:
+    await cluster_api.usual(cluster)
+    cluster.line.unreadable = f"/clusters/{INFRA}"
+    async with running(cluster):
+        await cluster_api.until_state(cluster, "Skipped", reason="Forbidden")
+
+
+async def test_machines_are_listed_rarely_for_a_clone_that_nothing_needs(
+    cluster: BootCluster,
+) -> None:
+    await updated(cluster)
+    await cluster_api.point_back(cluster)
+    reconciler = await reconciler_with_caches_of_now(cluster, Api.CLUSTER)
+    cluster.line.requests.clear()
+    for _ in range(3):
+        await reconciler.reconcile(KEY)
+    lists = [
+        path
+        for _, path in cluster.line.requests
+        if path.endswith("v1beta1/namespaces/openshift-cluster-api/gcpmachines")
+    ]
+    assert len(lists) == 1
 
 
 async def test_a_clone_that_nothing_needs_is_removed_and_its_source_stays(
@@ -180,7 +234,7 @@ async def test_at_rest_there_are_no_writes_and_no_lists_of_users(cluster: BootCl
     def passes() -> int:
         return sum(path.endswith("/secrets/worker-user-data") for _, path in cluster.line.requests)
 
-    async with running(cluster, settings=SOON):
+    async with running(cluster, settings={**SOON, "secrets_interval": SECOND}):
         await cluster.until(lambda: is_reported(cluster), "all is reported")
         cluster.line.requests.clear()
         await cluster.until(at_least(passes, 2), "two passes")

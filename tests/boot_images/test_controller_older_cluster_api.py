@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lading.adapters.clock import SystemClock
+from lading.api import cluster_api as cluster_api_kinds
 from lading.api.cluster_api import (
     CLUSTER_MACHINE_SETS,
     CLUSTER_MACHINES,
@@ -28,11 +29,12 @@ from tests.boot_images.ignition.stubs import spec_2
 from tests.boot_images.streams import GCP_IMAGE, GCP_IMAGE_OLD
 from tests.boot_images.worlds import CLUSTER_NAMESPACE, INFRA, secret
 
+CLUSTERS = replace(cluster_api_kinds.CLUSTERS, version="v1beta1")
 SETS = replace(CLUSTER_MACHINE_SETS, version="v1beta1")
 DEPLOYMENTS = replace(MACHINE_DEPLOYMENTS, version="v1beta1")
 MACHINES = replace(CLUSTER_MACHINES, version="v1beta1")
 SECOND = timedelta(seconds=1)
-SOON = {"unused_templates_retention": SECOND, "secrets_interval": SECOND}
+SOON = {"unused_templates_retention": SECOND, "templates_interval": SECOND}
 
 
 def spec(template: str = "template-a") -> dict[str, Any]:
@@ -64,7 +66,9 @@ async def cluster() -> AsyncIterator[BootCluster]:
         await one.create(SECRETS, "worker-user-data", CLUSTER_NAMESPACE, data=data)
         template = {"template": {"spec": cluster_api.MACHINE}}
         await one.create(cluster_api.TEMPLATES, "template-a", CLUSTER_NAMESPACE, spec=template)
-        owner = {"apiVersion": f"{GROUP}/v1beta1", "kind": "Cluster", "name": INFRA, "uid": "u"}
+        made = await one.create(CLUSTERS, INFRA, CLUSTER_NAMESPACE)
+        reference = {"name": INFRA, "uid": made.metadata.uid}
+        owner = {"apiVersion": f"{GROUP}/v1beta1", "kind": "Cluster", **reference}
         metadata = {"ownerReferences": [owner]}
         await one.create(SETS, "worker-a", CLUSTER_NAMESPACE, spec=spec(), metadata=metadata)
         await one.enrol()

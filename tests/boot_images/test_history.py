@@ -1,64 +1,56 @@
-"""How often another writer put its value back, by the entries of a history."""
+"""How often Lading patched one value, by what is written before each patch."""
 
 import pytest
 
-from lading.api.machineconfiguration.boot_image_history import (
-    BootImageHistoryDetail,
-    MachineSetBootImageHistorySpec,
-    SetBy,
-)
+from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistorySpec
 from lading.boot_images import history
-from lading.boot_images.platforms.types import Api
+from lading.boot_images.history import WantedPatch
+from lading.boot_images.platforms.types import Api, BootImage
 from lading.kernel.objects import Key
 from lading.kernel.values import replace
 
-TARGET, OTHER_IMAGE = {"image": "target"}, {"image": "other"}
+EMPTY = history.empty(Api.MACHINE, Key("a", "b"))
+TARGET = BootImage(reference="target", value="target")
 
 
-def past(
-    *entries: tuple[dict[str, str], str, SetBy], resumed_after: int | None = None
-) -> MachineSetBootImageHistorySpec:
-    """Each entry is an image, its stub, and who set both."""
-    details = tuple(
-        BootImageHistoryDetail(
-            index=index,
-            updated_time="2026-01-01T00:00:00Z",
-            boot_image_ref=image["image"],
-            boot_image=image,
-            stub_secret_ref=secret,
-            set_by=set_by,
-        )
-        for index, (image, secret, set_by) in enumerate(entries)
+def wanted(
+    generation: int = 0, *, value: str = "target", secret: str = "stub", is_retry: bool = False
+) -> WantedPatch:
+    return WantedPatch(
+        value={"image": value}, secret=secret, generation=generation, is_retry=is_retry
     )
-    empty = history.empty(Api.MACHINE, Key("a", "b"))
-    return replace(empty, details=details, resumed_after_index=resumed_after)
 
 
-OURS = (TARGET, "stub", SetBy.LADING)
-PAID = (TARGET, "stub", SetBy.LADING_MARKETPLACE)
-BACK = (OTHER_IMAGE, "stub", SetBy.OTHER)
+def patched(*times: WantedPatch) -> MachineSetBootImageHistorySpec:
+    spec = EMPTY
+    for one in times:
+        spec = history.with_intention(spec, one, image=TARGET)
+    return spec
 
 
 @pytest.mark.parametrize(
-    ("spec", "times"),
+    ("spec", "now", "times"),
     [
-        pytest.param(past(), 0, id="nothing was observed"),
-        pytest.param(past(BACK, OURS, BACK), 1, id="once"),
-        pytest.param(past(BACK, OURS, BACK, OURS, BACK), 2, id="twice"),
-        pytest.param(past(BACK, PAID, BACK, PAID, BACK), 2, id="a product"),
+        pytest.param(EMPTY, wanted(), 0, id="nothing was patched"),
+        pytest.param(patched(wanted(1)), wanted(3), 1, id="once"),
+        pytest.param(patched(wanted(1), wanted(3)), wanted(5), 2, id="twice"),
+        pytest.param(patched(wanted(1)), wanted(1), 0, id="killed before the patch was applied"),
+        pytest.param(patched(wanted(1)), wanted(2), 1, id="killed after the patch"),
         pytest.param(
-            past(BACK, (TARGET, "stub", SetBy.OTHER), BACK, (TARGET, "stub", SetBy.STREAM), BACK),
+            patched(wanted(1), wanted(2, is_retry=True), wanted(3, is_retry=True)),
+            wanted(4, is_retry=True),
             0,
-            id="others set the target",
+            id="the API server never applied it, and others write all the time",
         ),
-        pytest.param(past(BACK, (TARGET, "stub-2", SetBy.LADING), BACK), 0, id="another stub"),
-        pytest.param(past(BACK, (OTHER_IMAGE, "stub", SetBy.LADING), BACK), 0, id="another target"),
-        pytest.param(past(BACK, OURS, BACK, OURS, resumed_after=2), 1, id="one since the resume"),
-        pytest.param(past(BACK, OURS, BACK, OURS, resumed_after=3), 0, id="none since the resume"),
-        pytest.param(past(OURS, BACK, resumed_after=0), 0, id="resumed after the first"),
+        pytest.param(patched(wanted()), wanted(), 1, id="no generation is known"),
+        pytest.param(patched(wanted(1, secret="other")), wanted(3), 0, id="another stub"),
+        pytest.param(patched(wanted(1, value="other")), wanted(3), 0, id="another target"),
+        pytest.param(
+            replace(patched(wanted(1), wanted(3)), resumed_time="later"), wanted(5), 0, id="resumed"
+        ),
     ],
 )
-def test_how_often_the_target_was_put_back(
-    spec: MachineSetBootImageHistorySpec, times: int
+def test_how_often_lading_patched_the_target(
+    spec: MachineSetBootImageHistorySpec, now: WantedPatch, times: int
 ) -> None:
-    assert history.reversals(spec, TARGET, "stub") == times
+    assert history.patches(spec, now) == times

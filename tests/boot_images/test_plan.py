@@ -33,13 +33,22 @@ from lading.boot_images.types import (
     UnreadSecret,
     WriteStub,
 )
-from lading.boot_images.verdicts import MachineSetState, Why
+from lading.boot_images.verdicts import MachineSetState, NotUpdated, Why
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.kernel.values import replace
 from tests.boot_images.histories import written
 from tests.boot_images.ignition.stubs import MARKER, certificate, data_url, spec_2, spec_3
-from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD, VERSION, marketplace
+from tests.boot_images.streams import (
+    AMI,
+    GCP_IMAGE,
+    GCP_IMAGE_ARM,
+    GCP_IMAGE_OLD,
+    RELEASE,
+    VERSION,
+    marketplace,
+    stream,
+)
 from tests.boot_images.worlds import (
     CLUSTER_NAMESPACE,
     INFRA,
@@ -63,6 +72,12 @@ from tests.boot_images.worlds import (
 
 SOURCE = Key(MACHINE_NAMESPACE, "worker-user-data")
 COPY = "worker-user-data-spec-3-managed"
+PROOF = "lading.dev/boot-images-proven"
+OF_LADING: dict[str, Any] = {
+    "labels": {"app.kubernetes.io/managed-by": "lading"},
+    "annotations": {"lading.dev/copy-of": "worker-user-data"},
+}
+GCP_IMAGE_ARM_OLD = GCP_IMAGE_ARM.replace("9-8", "9-7")
 
 
 def planned(world: ObservedMachineSets, **settings: Any) -> Plan:
@@ -187,6 +202,44 @@ WORLDS: tuple[tuple[str, ObservedMachineSets, MachineSetState, Why], ...] = (
         Why.DELETING,
     ),
     ("a paused set", observed(annotated(**{PAUSE_ANNOTATION: "paused"})), SKIP, Why.PAUSED),
+    ("a pause of true", observed(annotated(**{PAUSE_ANNOTATION: "true"})), SKIP, Why.PAUSED),
+    ("a pause in capitals", observed(annotated(**{PAUSE_ANNOTATION: "Paused"})), SKIP, Why.PAUSED),
+    ("disabled updates", observed(annotated(**{PAUSE_ANNOTATION: "disabled"})), SKIP, Why.PAUSED),
+    ("an empty pause", observed(annotated(**{PAUSE_ANNOTATION: ""})), SKIP, Why.PAUSED),
+    (
+        "active updates",
+        observed(annotated(**{PAUSE_ANNOTATION: "active"})),
+        MachineSetState.UPDATING,
+        Why.UPDATING,
+    ),
+    (
+        "a set of a paused Cluster",
+        observed(
+            cluster_machine_set(),
+            api=Api.CLUSTER,
+            cluster_pause=NotUpdated(Why.PAUSED, "Cluster a/b is paused"),
+        ),
+        SKIP,
+        Why.PAUSED,
+    ),
+    (
+        "a set with a stub of another owner that is named like a copy",
+        observed(
+            machine_set(value=gcp_spec(userDataSecret={"name": COPY})),
+            secrets=by_key(secret(name=COPY)),
+        ),
+        MachineSetState.UPDATING,
+        Why.UPDATING,
+    ),
+    (
+        "a set with a copy, of which the source was deleted",
+        observed(
+            machine_set(value=gcp_spec(GCP_IMAGE, userDataSecret={"name": COPY})),
+            secrets=by_key(secret(name=COPY, **OF_LADING)),
+        ),
+        MachineSetState.CURRENT,
+        Why.AS_EXPECTED,
+    ),
     (
         "a mirror",
         observed(machine_set(status={"authoritativeAPI": "ClusterAPI"})),
@@ -1018,7 +1071,7 @@ def test_after_everything_was_written_nothing_more_is() -> None:
     )
     settled = replace(after, histories=saved(after))
     assert planned(settled).actions == ()
-    assert planned(settled).recheck_at == NOW + timedelta(minutes=10)
+    assert planned(settled).recheck_at == NOW + timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("done", range(5))
@@ -1058,12 +1111,55 @@ def put_back(world: ObservedMachineSets, times: int) -> ObservedMachineSets:
     return world
 
 
+ARGO_CD = {
+    "manager": "argocd-controller",
+    "operation": "Update",
+    "fieldsV1": {
+        "f:spec": {"f:template": {"f:spec": {"f:providerSpec": {"f:value": {"f:disks": {}}}}}}
+    },
+}
+AUTOSCALER = {
+    "manager": "autoscaler",
+    "operation": "Update",
+    "fieldsV1": {"f:spec": {"f:replicas": {}}},
+}
+
+
+def test_many_changes_of_another_writer_do_not_hide_our_patches() -> None:
+    world = put_back(observed(machine_set()), 2)
+    for number in range(30):
+        foreign = machine_set(value=gcp_spec(f"projects/mine/global/images/x{number}"))
+        world = replace(world, machine_sets=(foreign,))
+        for action in planned(world).actions:
+            world = applied(world, action)
+    stopped = replace(world, machine_sets=(machine_set(),))
+    assert verdicts(stopped)["worker-a"][1] == Why.COMPETING_WRITER
+
+
+def test_a_kill_after_the_patch_is_counted_and_one_before_it_is_not() -> None:
+    """Each time only the history before the patch is written, and then the process ends."""
+    world = observed(machine_set(metadata={"generation": 1}))
+    for generation, reasons in ((1, Why.UPDATING), (3, Why.UPDATING), (5, Why.COMPETING_WRITER)):
+        one = machine_set(metadata={"generation": generation})
+        for _ in range(3):
+            world = replace(world, machine_sets=(one,))
+            (report,) = actions(replace(world, histories=unreported(world)), ReportMachineSet)
+            assert report.status.reason == reasons
+            for action in planned(world).actions:
+                if isinstance(action, PatchMachineSet):
+                    break
+                world = applied(world, action)
+
+
+def unreported(world: ObservedMachineSets) -> tuple[MachineSetBootImageHistory, ...]:
+    return tuple(replace(one, status=type(one.status)()) for one in world.histories)
+
+
 def test_after_two_reversals_we_stop_and_name_the_writer() -> None:
     world = observed(machine_set())
     assert actions(put_back(world, 1), PatchMachineSet)
     stopped = put_back(world, 2)
-    manager = {"manager": "argocd-controller", "operation": "Update"}
-    fought = machine_set(metadata={"managedFields": [manager]})
+    fought = machine_set(metadata={"managedFields": [ARGO_CD, AUTOSCALER]})
     stopped = replace(stopped, machine_sets=(fought,))
     assert actions(stopped, PatchMachineSet) == []
     (report,) = actions(stopped, ReportMachineSet)
@@ -1074,8 +1170,7 @@ def test_after_two_reversals_we_stop_and_name_the_writer() -> None:
 def test_resume_lets_us_try_again() -> None:
     world = put_back(observed(machine_set()), 2)
     (found,) = world.histories
-    last = found.spec.details[-1].index
-    spec = replace(found.spec, resumed_after_index=last)
+    spec = replace(found.spec, resumed_time="2026-11-16T00:00:00.000000Z")
     resumed = replace(world, histories=(replace(found, spec=spec),))
     assert actions(resumed, PatchMachineSet)
 
@@ -1103,7 +1198,7 @@ def test_a_field_that_another_manager_applies_is_left_alone(owned: dict[str, Any
     assert actions(observed(machine_set(metadata={"managedFields": [elsewhere]})), PatchMachineSet)
 
 
-LANE = ("set", Api.MACHINE, Key(MACHINE_NAMESPACE, "worker-a"))
+LANE = ("set", Api.MACHINE, Key(MACHINE_NAMESPACE, "worker-a"), GCP_IMAGE, "worker-user-data")
 
 
 @pytest.mark.parametrize(
@@ -1173,6 +1268,14 @@ def test_a_refused_copy_of_a_stub_is_a_fact_too() -> None:
     assert any(isinstance(one, WriteStub) for one in again)
 
 
+def test_the_failure_of_one_release_is_not_that_of_the_next() -> None:
+    refused = FailedWrite(message="denied", refused=True, attempts=1, failed_at=NOW)
+    world = observed(machine_set(), failures={LANE: refused})
+    newer = replace(world, golden=golden(stream=streams_of("rhcos-newer-gcp-x86-64")))
+    assert verdicts(newer) == {"worker-a": (MachineSetState.UPDATING, Why.UPDATING)}
+    assert actions(newer, PatchMachineSet)
+
+
 def test_a_node_proves_the_release_and_the_proof_is_kept() -> None:
     for one in (
         node(os_image="Red Hat Enterprise Linux CoreOS 9.8.20260428-0 (Plow)"),
@@ -1197,6 +1300,62 @@ def test_a_node_proves_the_release_by_the_image_that_its_machine_was_made_from()
         assert bool(actions(observed(machine_set(), **facts), StampGolden)) == is_proof
         away = observed(machine_set(), nodes=(node(ready="Unknown"),), **facts)
         assert actions(away, StampGolden) == []
+
+
+STREAM_LABEL = "machineconfiguration.openshift.io/osstream"
+
+
+def test_a_node_proves_only_its_own_architecture_of_the_release() -> None:
+    """The release changed aarch64 only: nodes of x86_64 run what they ran before."""
+    changed = stream()
+    changed["architectures"]["aarch64"]["images"]["gcp"]["release"] = "9.9.20260701-0"
+    arm = machine_set("arm", gcp_spec(GCP_IMAGE_ARM_OLD), metadata={"annotations": ARM})
+    old = node(os_image=f"CoreOS {RELEASE}")
+    x86 = machine_set("x86", metadata={"annotations": {ARCH: "kubernetes.io/arch=amd64"}})
+    world = observed(
+        x86,
+        arm,
+        cluster_version=None,
+        nodes=(old,),
+        golden=golden(stream=json.dumps(changed)),
+    )
+    found = verdicts(world)
+    assert (found["x86"][1], found["arm"][1]) == (Why.UPDATING, Why.NOT_PROVEN)
+    assert [one.key.name for one in actions(world, PatchMachineSet)] == ["x86"]
+    (stamp,) = actions(world, StampGolden)
+    proven = golden({PROOF: stamp.proof}, stream=json.dumps(changed))
+    kept = replace(world, golden=proven, nodes=(node(),))
+    assert [one.key.name for one in actions(kept, PatchMachineSet)] == ["x86"]
+    new = node(os_image="CoreOS 9.9.20260701-0", architecture="arm64")
+    both = replace(kept, nodes=(new,))
+    assert {one.key.name for one in actions(both, PatchMachineSet)} == {"x86", "arm"}
+    assert set(json.loads(stamp.proof)["provenBy"]) < set(
+        json.loads(actions(both, StampGolden)[0].proof)["provenBy"]
+    )
+
+
+def test_a_node_proves_only_its_own_stream_of_the_release() -> None:
+    other = stream()
+    other["architectures"]["x86_64"]["images"]["gcp"]["name"] = "rhcos-10-1-20260701-0-gcp-x86-64"
+    named = json.dumps({"rhel-9": stream(), "rhel-10": other})
+    sets = [
+        machine_set(name, metadata={"labels": {STREAM_LABEL: name}})
+        for name in ("rhel-9", "rhel-10")
+    ]
+    for labels, proven in (
+        ({"lading.dev/os-release": VERSION}, ["rhel-9"]),
+        ({"lading.dev/os-release": VERSION, STREAM_LABEL: "rhel-10"}, ["rhel-10"]),
+    ):
+        world = observed(
+            *sets, cluster_version=None, nodes=(node(labels=labels),), golden=golden(streams=named)
+        )
+        assert [one.key.name for one in actions(world, PatchMachineSet)] == proven
+
+
+def test_a_broken_or_older_proof_proves_nothing() -> None:
+    for proof in ("", "[]", '{"releaseVersion": "4.21.3", "provenBy": "x"}', '{"provenBy": {}}'):
+        world = observed(machine_set(), cluster_version=None, golden=golden({PROOF: proof}))
+        assert verdicts(world)["worker-a"][1] == Why.NOT_PROVEN
 
 
 @pytest.mark.parametrize(
@@ -1270,6 +1429,18 @@ def test_beside_a_cluster_version_nothing_else_is_a_proof(state: str) -> None:
     )
     assert verdicts(world) == {"worker-a": (MachineSetState.WAITING, Why.NOT_PROVEN)}
     assert actions(world, PatchMachineSet) == actions(world, StampGolden) == []
+
+
+def test_a_stub_of_specification_2_that_is_named_like_a_copy_gets_a_copy_of_its_own() -> None:
+    one = machine_set(value=gcp_spec(userDataSecret={"name": COPY}))
+    world = observed(one, secrets=by_key(secret(spec_2(), name=COPY)))
+    (write,) = actions(world, WriteStub)
+    assert (write.source.name, write.key.name) == (COPY, f"{COPY}-spec-3-managed")
+
+
+def test_an_unknown_value_of_the_pause_is_named() -> None:
+    (report,) = actions(observed(annotated(**{PAUSE_ANNOTATION: "true"})), ReportMachineSet)
+    assert "any value of lading.dev/boot-image-updates but active pauses" in report.status.message
 
 
 def test_a_set_of_a_deployment_names_the_template_to_change() -> None:

@@ -1,17 +1,13 @@
 """The architecture of a machine set, and which stream it chooses, by the cases of its origin."""
 
-import json
 from typing import Any
 
 import pytest
 
-from lading.boot_images import plan, rules
+from lading.boot_images import rules
 from lading.boot_images.rules import ARCHITECTURE_ANNOTATION
-from lading.boot_images.types import BootImageSettings, PatchMachineSet
 from lading.boot_images.verdicts import NotUpdated, Why
-from tests.boot_images import streams
-from tests.boot_images.streams import GCP_IMAGE
-from tests.boot_images.worlds import NAMESPACE, NOW, golden, machine_set, node, observed
+from tests.boot_images.worlds import machine_set, node, observed
 
 
 def annotated(text: str | None) -> Any:
@@ -62,42 +58,30 @@ def test_the_control_plane_decides_where_nodes_differ(label: str, in_role: bool)
     assert rules.cluster_architecture(observed(nodes=nodes)) == ("amd64" if in_role else "")
 
 
-OURS = {"manager": "lading-boot-images"}
-FLUX, ARGO = {"manager": "flux"}, {"manager": "argocd"}
+PATH = ("spec", "image")
+
+
+def wrote(manager: str, field: str = "image", **fields: str) -> dict[str, Any]:
+    owned: Any = {"f:spec": {f"f:{field}": {}}}
+    return {"manager": manager, "operation": "Update", "fieldsV1": owned, **fields}
+
+
+OURS = wrote("lading-boot-images")
 
 
 @pytest.mark.parametrize(
     ("entries", "manager"),
     [
-        pytest.param([FLUX, ARGO], "argocd", id="the last of two"),
-        pytest.param([ARGO, OURS], "argocd", id="not we"),
-        pytest.param([ARGO, {**FLUX, "subresource": "status"}], "argocd", id="not of the status"),
-        pytest.param([OURS], "another writer", id="none is known"),
+        pytest.param([wrote("flux"), wrote("argocd")], "argocd", id="the last of two"),
+        pytest.param([wrote("argocd"), OURS], "argocd", id="not we"),
+        pytest.param(
+            [wrote("argocd"), wrote("autoscaler", "replicas")], "argocd", id="not of another field"
+        ),
+        pytest.param(
+            [wrote("argocd"), wrote("flux", subresource="status")], "argocd", id="not of the status"
+        ),
+        pytest.param([OURS, wrote("autoscaler", "replicas")], "another writer", id="none is known"),
     ],
 )
-def test_the_manager_that_wrote_last_is_named(entries: list[Any], manager: str) -> None:
-    assert rules.last_manager(machine_set(metadata={"managedFields": entries})) == manager
-
-
-NEWER = "rhcos-10-0-gcp-x86-64"
-
-
-@pytest.mark.parametrize(
-    ("label", "image"),
-    [
-        (None, GCP_IMAGE),
-        ("rhel-9", GCP_IMAGE),
-        ("rhel-10", f"projects/rhcos-cloud/global/images/{NEWER}"),
-        ("rhel-11", None),
-    ],
-)
-def test_a_label_chooses_the_stream(label: str | None, image: str | None) -> None:
-    gcp = {"project": "rhcos-cloud", "name": NEWER}
-    ten = {"architectures": {"x86_64": {"images": {"gcp": gcp}}}}
-    text = json.dumps({"rhel-9": streams.stream(), "rhel-10": ten})
-    labels = {} if label is None else {"machineconfiguration.openshift.io/osstream": label}
-    one = machine_set(metadata={"labels": labels})
-    world = observed(one, golden=golden(streams=text))
-    actions = plan.plan(world, BootImageSettings(), NOW, namespace=NAMESPACE).actions
-    patched = [each.operations[1]["value"] for each in actions if isinstance(each, PatchMachineSet)]
-    assert patched == ([] if image is None else [image])
+def test_the_owner_of_the_image_field_is_named(entries: list[Any], manager: str) -> None:
+    assert rules.other_owner(machine_set(metadata={"managedFields": entries}), PATH) == manager

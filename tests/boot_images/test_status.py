@@ -41,7 +41,11 @@ def condition(found: dict[str, Any] | None, type_: str) -> tuple[str, str, str]:
         ([], "False", "0 of 0 machine sets updated, 0 skipped"),
         (["Current", "Current"], "False", "2 of 2 machine sets updated, 0 skipped"),
         (["Current", "Updating"], "True", "1 of 2 machine sets updated, 0 skipped"),
-        (["Waiting"], "True", "0 of 1 machine sets updated, 0 skipped"),
+        (
+            ["Waiting"],
+            "True",
+            "0 of 1 machine sets updated, 0 skipped, 1 waiting: set-0 is Waiting",
+        ),
         (["Current", "Skipped", "Manual"], "False", "1 of 3 machine sets updated, 2 skipped"),
         (["Current", "NotEnrolled"], "False", "1 of 1 machine sets updated, 0 skipped"),
         (["Current", "Failed"], "False", "1 of 2 machine sets updated, 0 skipped"),
@@ -63,6 +67,14 @@ def test_failing_sets_are_named_and_then_counted() -> None:
 def test_sets_that_fail_differently_share_a_reason_of_their_own() -> None:
     found = reported(history("a", "Failed", "One"), history("b", "Failed", "Two"))
     assert condition(found, status.DEGRADED)[1] == "MachineSetsFailed"
+
+
+def test_what_the_sets_wait_for_is_named_once() -> None:
+    sets = [history(name, "Waiting", "ReleaseNotProven") for name in ("a", "b")]
+    proof = replace(sets[0].status, message="no ready aarch64 node runs release 4.21.3 yet")
+    found = reported(*(replace(one, status=proof) for one in sets))
+    _, _, message = condition(found, status.PROGRESSING)
+    assert message == f"0 of 2 machine sets updated, 0 skipped, 2 waiting: {proof.message}"
 
 
 def test_a_set_that_is_gone_does_not_count() -> None:

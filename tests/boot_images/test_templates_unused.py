@@ -16,7 +16,6 @@ from lading.boot_images.types import (
     BootImageSettings,
     CloneTemplate,
     DeleteTemplate,
-    FailedWrite,
     MarkTemplate,
     ObservedMachineSets,
 )
@@ -167,18 +166,13 @@ def test_it_is_looked_at_again_when_the_time_has_come() -> None:
 
 def test_machines_are_not_watched_so_their_end_is_looked_for() -> None:
     one = world(clone(), in_use=frozenset({key("clone-1")}))
-    assert planned(one).recheck_at == NOW + SETTINGS.secrets_interval
+    assert planned(one).recheck_at == NOW + SETTINGS.templates_interval
 
 
-def test_a_removal_that_failed_is_tried_again_later() -> None:
-    one = world(clone(since=DAY))
-    (action,) = planned(one).actions
-    failure = FailedWrite(message="m", refused=True, attempts=1, failed_at=NOW)
-    failed = replace(one, failures={action.lane: failure})
-    assert planned(failed).actions == ()
-    later = NOW + SETTINGS.secrets_interval
-    assert planned(failed).recheck_at == later
-    assert plan.plan(failed, SETTINGS, later, namespace=NAMESPACE).actions == (action,)
+def test_while_the_machines_are_not_listed_nothing_is_removed_and_it_is_looked_at_later() -> None:
+    one = replace(world(clone(since=DAY)), templates_in_use=None)
+    assert planned(one).actions == ()
+    assert planned(one).recheck_at == NOW + SETTINGS.templates_interval
 
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])

@@ -16,7 +16,7 @@ from lading.api.operator import MACHINE_CONFIGURATIONS
 from lading.boot_images.controller import KEY
 from lading.boot_images.templates import UNUSED_ANNOTATION
 from lading.boot_images.types import PAUSE_ANNOTATION, PROOF_ANNOTATION, BootImageSettings
-from lading.cli.bootimage import approve, history, plan, restore, resume, status
+from lading.cli.bootimage import adopt, approve, history, plan, restore, resume, status
 from lading.cli.connection import Target
 from lading.cli.error_messages import RefusedByGuard
 from lading.cli.output import Format
@@ -92,7 +92,7 @@ async def test_a_restored_set_stays_until_it_is_resumed(cluster: BootCluster) ->
         GCP_IMAGE_OLD,
         GCP_IMAGE,
     ]
-    assert found.spec.resumed_after_index == 2
+    assert found.spec.resumed_time
 
 
 async def test_history_and_status_show_images_and_machines(
@@ -311,3 +311,23 @@ async def test_a_name_in_both_apis_needs_its_kind_or_namespace(
     assert capsys.readouterr().out == of_cluster_api
     await history._history(target(cluster, MACHINE_NAMESPACE), "worker-a", Format.JSON)
     assert capsys.readouterr().out != of_cluster_api
+
+
+async def test_adopt_releases_an_image_that_was_applied_once(cluster: BootCluster) -> None:
+    await cluster.usual()
+    body = {
+        "apiVersion": MACHINE_SETS.api_version,
+        "kind": MACHINE_SETS.kind,
+        "metadata": {"name": "worker-a", "namespace": MACHINE_NAMESPACE},
+        "spec": {"template": {"spec": {"providerSpec": {"value": gcp_spec()}}}},
+    }
+    await cluster.kube.apply(MACHINE_SETS, body, field_manager="kubectl", force=True)
+    async with running(cluster):
+        await cluster.until_state("Skipped", reason="FieldManagedByOther")
+        found = await cluster.history()
+        assert found is not None
+        assert "lading bootimage adopt worker-a" in found.status.message
+        await adopt._adopt(target(cluster), "worker-a")
+        await cluster.until_state("Current")
+    with pytest.raises(RefusedByGuard, match="no manager applies"):
+        await adopt._adopt(target(cluster), "worker-a")

@@ -6,9 +6,8 @@ from typing import Any
 import click
 import pytest
 
-from lading.cli import controller, options
+from lading.cli import options
 from lading.kernel.errors import Malformed
-from lading.loop.election import CLIENT_GO_TIMING
 from tests.cli.commands import COMMANDS
 
 BELOW_ZERO = ("-1", "-1s", "-250ms", "-1h30m", "-5Gi")
@@ -84,22 +83,3 @@ def test_a_refusal_names_the_text_and_what_was_expected() -> None:
     with pytest.raises(Malformed, match=r"'0s' is not a valid duration: expected more than 0"):
         options.positive_period("0s")
     assert options.period("0") == timedelta()
-
-
-def test_the_times_of_leader_election_keep_the_proportions_of_client_go() -> None:
-    assert controller.timing("15s") == CLIENT_GO_TIMING
-    assert controller.timing("30s").renew_deadline_seconds == 20
-    for text, reason in (("1500ms", "expected whole seconds"), ("0s", "expected more than 0")):
-        with pytest.raises(Malformed, match=reason):
-            controller.timing(text)
-
-
-@pytest.mark.parametrize("command", ["agent", "controller"])
-@pytest.mark.parametrize("former", [["--log-format", "json"], ["--log-format=json"]])
-def test_a_manifest_of_an_earlier_release_still_starts_its_process(
-    command: str, former: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NODE_NAME", "node-1")
-    found = COMMANDS[f"lading {command}"]
-    with found.make_context(command, [*former, "--metrics-port=0"]) as context:
-        assert context.params["metrics_port"] == 0

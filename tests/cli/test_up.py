@@ -150,7 +150,7 @@ async def test_a_folder_with_too_long_a_name_is_refused_with_a_sentence(tmp_path
 
 
 async def refusal(data: Path) -> str:
-    result = await asyncio.wait_for(lading("up", "--data", str(data)), START_SECONDS_MAX)
+    result = await asyncio.wait_for(lading("up", "--state-dir", str(data)), START_SECONDS_MAX)
     assert result.code == 1
     return result.output + result.errors
 

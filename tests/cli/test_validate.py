@@ -249,11 +249,11 @@ def test_a_rule_about_the_whole_object_names_no_field() -> None:
     text = """\
 apiVersion: longhorn.io/v1beta2
 kind: Setting
-metadata: {name: other}
-value: "true"
+metadata: {name: start-pre-pull-manager-images}
+value: "yes"
 """
     _, output = validated("-f", "-", text=text)
-    assert output.startswith("-:1: Invalid value: the name must be ")
+    assert output.startswith("-:1: Invalid value: value must be the string ")
 
 
 def test_a_name_cannot_write_to_the_terminal() -> None:

@@ -29,7 +29,7 @@ async def welcomed(
     """With what it printed; later options stand for earlier ones."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", "from lading.cli.main import main; main()",
-        "up", "--data", str(data), "--nodes", "1", *options,
+        "up", "--state-dir", str(data), "--nodes", "1", *options,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env={**os.environ, "PYTHONUNBUFFERED": "1", "PATH": path},

@@ -13,6 +13,9 @@ NAMESPACES = DEPLOY / "base" / "namespace.yaml"
 SHARED = DEPLOY / "chart" / "files"
 """The generated manifests, which kustomize and the chart both install."""
 
+SETTING = DEPLOY / "optional" / "longhorn-settings" / "settings.longhorn.io.yaml"
+"""The kind that Longhorn has too; only tests that turn pre-pull off apply it."""
+
 Document = dict[str, Any]
 
 

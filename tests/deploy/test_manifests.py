@@ -14,7 +14,7 @@ from lading.installation import agent_policies, policies
 from lading.kernel.values import replace
 from lading.ports import kube
 from lading.ports.kube import PatchType
-from lading.prepull.types import HOLD_KEY_NAME, PrePullSettings
+from lading.prepull.types import HOLD_KEY_NAME
 from lading.pruning.operator.objects import binding_name
 from lading.pruning.operator.types import (
     DECISION_NAME,
@@ -284,9 +284,9 @@ def test_no_manifest_has_the_setting_of_pre_pulling() -> None:
     assert "Setting" not in {one["kind"] for one in documents}
 
 
-def test_holder_pods_push_no_other_pod_out() -> None:
+def test_with_the_class_of_the_manifests_holder_pods_push_no_other_pod_out() -> None:
     (found,) = (one for one in manifests.base() if one["kind"] == "PriorityClass")
-    assert found["metadata"]["name"] == PrePullSettings().priority_class
+    assert found["metadata"]["name"] == "lading-prepull"
     assert found["preemptionPolicy"] == "Never"
     assert not found.get("globalDefault")
 

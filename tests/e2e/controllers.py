@@ -1,7 +1,6 @@
 """Scenarios of the controller: switched off, killed, and one of two replicas.
 
-A leader that dies without a word is waited for as long as its lease lasts; so these scenarios are
-the slow ones, and their controllers have a short lease.
+The next leader waits until the lease of a killed leader ends, so these scenarios are slow.
 """
 
 import asyncio

@@ -52,7 +52,8 @@ class KilledJobScenarios:
             moment.let_go()
             moment.at(PROBED)
             await image_pruner.kill_controller()
-            await moment.until_reached()
+            # The next pod waits until the lock of the killed one has expired.
+            await moment.until_reached(seconds_max=RUNS_SECONDS_MAX)
             await image_pruner.until_condition("Failed", "Unknown", "NotRun")
             await image_pruner.kill_job(one.name)
             moment.let_go()

@@ -19,8 +19,6 @@ from tests.e2e import waiting
 COMMAND = Path(sys.executable).with_name("lading")
 STOP_SECONDS_MAX = 30.0  # as Kubernetes gives a pod
 LOG_TAIL_LINES = 20
-QUICK_ELECTION = ("--leader-elect-lease-duration=10s",)
-"""The next leader follows soon, and a busy leader does not lose its lease."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -73,7 +73,6 @@ async def opened(
                 "controller",
                 f"--kubeconfig={api.kubeconfig}",
                 f"--namespace={NAMESPACE}",
-                *programs.QUICK_ELECTION,
             ),
             log=folder / "controller.log",
         )
@@ -101,7 +100,7 @@ async def _node(name: str, around: _Surroundings) -> AsyncIterator[NodeUnderTest
     ):
         await node.register(around.kube, NodeDescription(name=name), clock)
         place = (
-            f"--node-name={name}",
+            f"--node={name}",
             f"--runtime-endpoint={endpoint}",
             f"--state-dir={own / 'state'}",
         )

@@ -41,7 +41,7 @@ class Place:
 
     def _node(self) -> tuple[str, ...]:
         return (
-            f"--node-name={NODE}",
+            f"--node={NODE}",
             f"--runtime-endpoint=unix://{self._socket}",
             f"--state-dir={self.folder / 'state'}",
             "--kubelet-port=1",

@@ -111,7 +111,7 @@ async def test_an_agent_runs_without_its_kinds_and_begins_when_they_come(
 
     async with container_runtime(tmp_path) as endpoint:
         arguments = (
-            f"--node-name={NODE}",
+            f"--node={NODE}",
             f"--runtime-endpoint={endpoint}",
             f"--state-dir={tmp_path / 'state'}",
             "--kubelet-port=1",

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.timeout(waiting.TEST_SECONDS_MAX)
 
 
 SCENARIOS_PER_CLUSTER = 4
-"""Each scenario changes the pool several times, and a pool that changes often is written later
-(kernel/pacing.py). An older cluster waits 50 s for that."""
+"""On one cluster for all scenarios, single late ones took 50 to 80 s, and 2 to 5 s alone. The
+likely reason is kernel/pacing.py: a pool that changes often is written later."""
 
 
 class Clusters:

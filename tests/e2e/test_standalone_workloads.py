@@ -329,7 +329,9 @@ class TestJobs:
 
     async def test_a_deleted_job_ends_its_process(self, world: World, tmp_path: Path) -> None:
         own = world.cluster.own_image
-        await world.apply(JOBS, workload_objects.job(own, "up", f"--data={tmp_path / 'inner'}"))
+        await world.apply(
+            JOBS, workload_objects.job(own, "up", f"--state-dir={tmp_path / 'inner'}")
+        )
 
         async def is_running() -> bool:
             return (tmp_path / "inner" / "kubeconfig").exists()

@@ -40,8 +40,8 @@ class Withheld:
         self._wanted = list(wanted)
         self.reached, self._let_go = asyncio.Event(), asyncio.Event()
 
-    async def until_reached(self) -> None:
-        async with asyncio.timeout(REACHED_SECONDS_MAX):
+    async def until_reached(self, *, seconds_max: float = REACHED_SECONDS_MAX) -> None:
+        async with asyncio.timeout(seconds_max):
             await self.reached.wait()
 
     def let_go(self) -> None:

@@ -35,7 +35,9 @@ def test_any_stream_is_read_or_refused(default: bytes, named: bytes, release: st
 
 def _read(data: dict[str, Any]) -> None:
     golden = stream.golden(data)
+    assert all(one.startswith("sha256:") for one in golden.digests())
     for one in (golden.default, *golden.named.values()):
-        for text in (*one.images(), *one.releases()):
-            assert text.isascii()
-            assert text.isprintable()
+        for name in ("x86_64", *one.keys("architectures")):
+            for text in (*one.images(name), *one.releases(name)):
+                assert text.isascii()
+                assert text.isprintable()

@@ -44,6 +44,22 @@ def test_the_message_of_a_condition_is_bounded() -> None:
     assert "hunter2" not in kept.message
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "is_changed"),
+    [
+        (Truth.FALSE, Truth.TRUE, True),
+        (Truth.TRUE, Truth.FALSE, True),
+        (Truth.TRUE, Truth.TRUE, False),
+        (Truth.UNKNOWN, Truth.FALSE, False),
+    ],
+)
+def test_a_condition_changed_if_it_became_true_or_is_no_longer_true(
+    before: Truth, after: Truth, is_changed: bool
+) -> None:
+    found = [*conditions.changed((degraded(before),), (degraded(after),))]
+    assert found == ([degraded(after)] if is_changed else [])
+
+
 def test_several_conditions_are_about_one_generation() -> None:
     other = Condition(type="Ready", status=Truth.FALSE, reason="Test")
     new = (degraded(Truth.TRUE), other)

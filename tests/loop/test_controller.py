@@ -145,7 +145,7 @@ async def test_a_related_object_wakes_the_keys_it_led_to_before_and_after(
         await clock.advance(1)
         await build.change(kube, "a", pool="infra")
         await clock.advance(1)
-    assert woken == ["worker", "worker", "infra"]
+    assert woken == ["worker", "infra", "worker"], "keys are woken in their order"
 
 
 async def test_a_steady_world_costs_no_reconcile(

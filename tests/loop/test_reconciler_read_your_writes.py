@@ -81,6 +81,18 @@ def test_a_deleted_object_does_not_come_back(objects: Objects, informer: Cache) 
     assert len(objects) == 0
 
 
+def test_an_answer_that_comes_after_the_deletion_of_its_object_is_not_kept(
+    objects: Objects, informer: Cache
+) -> None:
+    """The cache shows nothing, and no event will ever come for what is gone."""
+    informer.put(made(10))
+    informer.remove(ONE)
+    informer.reached("11")
+    objects.add(made(10))
+    assert objects.get(ONE) is None
+    assert len(objects) == 0
+
+
 def test_another_object_of_the_same_name_hides_our_write(objects: Objects, informer: Cache) -> None:
     """An API server that was restored from a backup counts from a lower revision."""
     informer.put(made(9))

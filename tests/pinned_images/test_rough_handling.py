@@ -13,7 +13,7 @@ from lading.api.machineconfiguration.machine_config_node import (
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.embedded import node as nodes
 from lading.embedded.node import NodeDescription
-from lading.pinned_images.node.types import STATUS_BURST_MAX, PinSettings
+from lading.pinned_images.node.types import PinSettings
 from lading.pinned_images.reasons import ConditionType
 from tests.pinned_images import whole_clusters
 from tests.pinned_images.node import whole_nodes
@@ -196,5 +196,5 @@ async def test_two_agents_that_contradict_each_other_do_not_flood_the_api_server
     await cluster.make_set("s", image("a"))
     async with whole_clusters.agent_running(tmp_path / "twin", NODE, other, cluster.line):
         await CLOCK.sleep(LISTENED_SECONDS)
-    bursts = 1 + (CLOCK.monotonic() - began) / PinSettings().status_interval_min.total_seconds()
-    assert overheard.count <= 2 * STATUS_BURST_MAX * bursts
+    claims = 1 + (CLOCK.monotonic() - began) / PinSettings().news_interval_min.total_seconds()
+    assert overheard.count <= 3 * claims, "each claim is made, withdrawn, and annotated"

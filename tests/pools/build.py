@@ -30,26 +30,37 @@ def pool(**parts: Any) -> MachineConfigPool:
 
 
 def condition(
-    type_: str = "ADegraded", *, error: str = "", reason: str = "Broken", **parts: Any
+    type_: str = "ADegraded",
+    *,
+    error: str = "",
+    reason: str = "Broken",
+    message: str = "No errors",
+    **parts: Any,
 ) -> Condition:
     return Condition(
         type=type_,
         status=Truth.TRUE if error else Truth.FALSE,
         reason=reason if error else "AsExpected",
-        message=error or "No errors",
+        message=error or message,
         **parts,
     )
 
 
 def facts(
-    type_: str = "ADegraded", *, error: str = "", reason: str = "Broken", machines: int = 0
+    type_: str = "ADegraded",
+    *,
+    error: str = "",
+    reason: str = "Broken",
+    message: str = "No errors",
+    machines: int = 0,
+    updated: int = 0,
 ) -> PoolFacts:
     """Of a feature with one condition; an error degrades the pool too."""
-    found = condition(type_, error=error, reason=reason)
+    found = condition(type_, error=error, reason=reason, message=message)
     counts = PoolSynchronizerStatus(
         pool_synchronizer_type=PoolSynchronizerType.PINNED_IMAGE_SETS,
         machine_count=machines,
-        updated_machine_count=0,
+        updated_machine_count=updated,
         ready_machine_count=0,
         available_machine_count=0,
         unavailable_machine_count=0,

@@ -133,10 +133,31 @@ def test_an_error_is_written_at_once_and_a_count_at_its_interval(
 ) -> None:
     first = written(planned(pool(), facts(machines=5))).status
     found = with_status(first, "ADegraded", "Degraded")
-    second = planned(found, facts(machines=machines, error=error), status_writes=(NOW,))
+    second = planned(found, facts(machines=machines, error=error), status_at=NOW)
     assert bool(second.actions) is is_at_once
     wait = timedelta(seconds=100)
     assert second.recheck_at == (None if is_at_once else NOW + wait)
+
+
+@pytest.mark.parametrize(
+    ("machines", "updated", "is_at_once"),
+    [(20, 19, True), (21, 20, True), (20, 20, False)],
+    ids=["a machine lost an image", "a machine joined", "a condition has another message"],
+)
+def test_that_all_machines_are_updated_is_withdrawn_at_once(
+    machines: int, updated: int, is_at_once: bool
+) -> None:
+    first = written(planned(pool(), facts(machines=20, updated=20))).status
+    found = with_status(first, "ADegraded", "Degraded")
+    reported = facts(machines=machines, updated=updated, message="other words")
+    assert bool(planned(found, reported, status_at=NOW).actions) is is_at_once
+
+
+def test_good_news_of_a_large_pool_waits_a_moment_after_a_write() -> None:
+    first = written(planned(pool(), facts(machines=200, error="it broke"))).status
+    found = with_status(first, "ADegraded", "Degraded")
+    second = planned(found, facts(machines=200), status_at=NOW)
+    assert second == Plan(recheck_at=NOW + timedelta(seconds=2))
 
 
 def test_nothing_is_written_when_nothing_changed() -> None:
@@ -147,3 +168,27 @@ def test_nothing_is_written_when_nothing_changed() -> None:
 def test_a_message_is_bounded() -> None:
     many = written(planned(pool(), facts(error="x" * 5000)))
     assert len(degraded(many.status)[2]) == 1024
+
+
+def test_a_long_message_keeps_whole_items_of_each_feature_and_counts_the_others() -> None:
+    nodes = "; ".join(f"node-{number:02}: no space for the images" for number in range(60))
+    sets = "; ".join(f"set-{number:02}: Secret a/b does not exist" for number in range(60))
+    for second, count in ((sets, 60), (f"{sets}; and 7 more", 67)):
+        found = written(planned(pool(), facts(error=nodes), facts("BDegraded", error=second)))
+        message = degraded(found.status)[2]
+        assert len(message) <= 1024
+        items = message.split("; ")
+        for kind, total in (("node-", 60), ("set-", count)):
+            whole = [one for one in items if one.startswith(kind)]
+            assert len(whole) > 5
+            assert all(one in nodes or one in sets for one in whole)
+            assert f"and {total - len(whole)} more" in items
+
+
+def test_a_short_message_leaves_its_room_to_the_other_feature() -> None:
+    long = " ".join(f"word{number}" for number in range(300))
+    found = written(planned(pool(), facts(error=long), facts("BDegraded", error="set m: denied")))
+    message = degraded(found.status)[2]
+    assert 1000 < len(message) <= 1024
+    assert message.endswith(" ...; set m: denied")
+    assert set(message.removesuffix(" ...; set m: denied").split()) <= set(long.split())

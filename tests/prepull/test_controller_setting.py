@@ -76,6 +76,31 @@ async def test_a_deleted_setting_is_made_again_with_the_default(cluster: PrePull
         assert found.value == "true"
 
 
+async def test_without_the_kind_of_the_setting_the_option_decides_until_the_kind_comes(
+    cluster: PrePullCluster,
+) -> None:
+    """The kustomize installation does not have the kind, because Longhorn has it too."""
+    await cluster.kube.delete(CUSTOM_RESOURCE_DEFINITIONS, SETTING.name)
+    async with playing(cluster), running(cluster, ("share-manager", A)):
+        await cluster.until_state("deployed")
+        await until_reason(cluster, "SettingRefused")
+        (found,) = (await cluster.images()).values()
+        enabled = conditions.find(found.status.conditions, PRE_PULL_ENABLED)
+        assert enabled is not None
+        assert enabled.message.endswith("decides: settings.longhorn.io is not installed")
+        await cluster.kube.create(CUSTOM_RESOURCE_DEFINITIONS, SETTING.manifest())
+
+        async def is_written() -> bool:
+            try:
+                await cluster.create(SETTINGS, SETTING_NAME, value="false")
+            except (kube.NotFound, kube.Conflict):
+                return False
+            return True
+
+        await cluster.until(is_written, "the kind is served")
+        await cluster.until_state("unknown")
+
+
 async def lift_the_rules(cluster: PrePullCluster) -> None:
     """The definition becomes another owner's, which takes any value."""
     manifest: Any = SETTING.manifest()

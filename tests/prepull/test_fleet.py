@@ -19,7 +19,7 @@ from lading.kernel.objects import Key
 from lading.kernel.values import replace
 from lading.loop.controller import Controller
 from lading.loop.feature import Runnable
-from lading.loop.informer import Informer
+from lading.loop.informer import Informer, Informers, OptionalInformer
 from lading.loop.own_facts import WriteLog
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
@@ -51,13 +51,17 @@ URLS = tuple(f"registry.example.com/{number:02}:1" for number in range(IMAGE_COU
 
 @dataclass
 class CountingKube:
-    """Keeps what is written, shows it in the caches, and serves nothing else."""
+    """Keeps what is written, shows it in the caches, and serves only the Setting."""
 
     clock: VirtualClock
-    caches: PrePullCaches
+    caches: Any = None
     statuses: list[tuple[str, datetime]] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     revision: Any = field(default_factory=lambda: itertools.count(1000))
+
+    async def get(self, resource: Any, name: str, **_: Any) -> Any:
+        assert resource is SETTINGS
+        return setting()
 
     async def apply(self, resource: Any, body: Any, **_: Any) -> Any:
         name = body["metadata"]["name"]
@@ -107,20 +111,23 @@ class Fleet:
     kube: CountingKube
     caches: PrePullCaches
     clock: VirtualClock
+    holder: HolderFleet
 
 
 @contextlib.asynccontextmanager
 async def at_work() -> AsyncIterator[Fleet]:
     clock, rng, metrics = VirtualClock(), random.Random(1), Metrics(CollectorRegistry())
-    caches = PrePullCaches(
+    api: Any = CountingKube(clock)
+    informers = Informers(kube=api, clock=clock, rng=rng, metrics=metrics)
+    caches = api.caches = PrePullCaches(
         images=Informer(IMAGES),
-        settings=Informer(SETTINGS),
+        settings=OptionalInformer(
+            kube=api, clock=clock, rng=rng, informers=informers, resource=SETTINGS
+        ),
         daemon_sets=Informer(DAEMON_SETS),
         pods=Informer(PODS),
         nodes=Informer(NODES),
     )
-    api: Any = CountingKube(clock, caches)
-    caches.settings.put(setting())
     caches.daemon_sets.put(daemon_set(BODY))
     for one in IMAGE_OBJECTS:
         caches.images.put(one)
@@ -188,7 +195,7 @@ async def at_work() -> AsyncIterator[Fleet]:
     parts: tuple[Runnable, ...] = (fleet, *controllers.values())
     works = [asyncio.create_task(part.run()) for part in parts]
     try:
-        yield Fleet(api, caches, clock)
+        yield Fleet(api, caches, clock, fleet)
     finally:
         for work in works:
             work.cancel()
@@ -230,6 +237,21 @@ async def test_at_rest_1000_nodes_cost_no_write() -> None:
             fleet.caches.nodes.put(replace(beat, metadata=newer))
         await fleet.clock.advance(600)
         assert (fleet.kube.statuses, fleet.kube.others) == ([], [])
+
+
+async def test_a_pod_that_failed_is_counted_once_for_its_node() -> None:
+    async with at_work() as fleet:
+        for revision in (5, 6):
+            failed = pod(
+                "evicted",
+                on="node-0001",
+                template=TEMPLATE,
+                metadata={"resourceVersion": str(revision)},
+                status={"phase": "Failed", "reason": "Evicted"},
+            )
+            fleet.caches.pods.put(failed)
+        (found,) = fleet.holder.roll_out().failures.items()
+    assert (found[0], found[1].count) == ("node-0001", 1)
 
 
 async def test_a_node_pulls_from_the_moment_its_gate_is_removed() -> None:

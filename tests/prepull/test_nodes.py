@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from lading.api.core import NodeStatus, NodeSystemInfo
+from lading.api.core import NodeCondition, NodeStatus, NodeSystemInfo
+from lading.kernel.conditions import Truth
 from lading.kernel.values import replace
 from lading.prepull import holder, nodes
 from lading.prepull.nodes import ExpectedDaemonSet
@@ -15,6 +16,8 @@ from lading.prepull.types import ImageReason, NodeRecord, PrePullSettings
 from tests.prepull.worlds import HOLD_IMAGE, NOW, A, B, expected, node, pod, running, waiting
 
 NAME_A, NAME_B = holder.container_name(A), holder.container_name(B)
+READY = NodeCondition(type="Ready", status=Truth.TRUE)
+DISK_PRESSURE = NodeCondition(type="DiskPressure", status=Truth.TRUE)
 AWAY = "dial tcp: connection refused"
 
 
@@ -112,7 +115,21 @@ def test_a_predecessor_that_is_gone_already_is_remembered() -> None:
     between = record(previous=before)
     found = record(pod("new", gated=True), previous=between)
     assert found.gated is not None
-    assert found.gated.is_replacement
+    assert (found.gated.is_replacement, found.gated.adds_images) == (True, False)
+    found = record(pod("new", gated=True), previous=between, wanted=expected(A, B))
+    assert found.gated is not None
+    assert (found.gated.is_replacement, found.gated.adds_images) == (True, True)
+
+
+def test_a_pod_that_waits_for_the_disk_of_its_node_says_so() -> None:
+    full = replace(node(), status=NodeStatus(conditions=(READY, DISK_PRESSURE)))
+    old = pod("old", running(A), template="t0", ready=True)
+    found = record(old, pod("new", gated=True), of=full, wanted=expected(A, B))
+    assert found.gated is not None
+    assert found.gated.has_pressure
+    assert found.held == {NAME_A}, "the old pod runs"
+    assert {name: one.why for name, one in found.faults.items()} == {NAME_B: ImageReason.NO_SPACE}
+    assert "DiskPressure" in found.faults[NAME_B].message
 
 
 def test_a_pod_that_was_deleted_for_a_lost_image_waits_for_its_turn() -> None:
@@ -153,6 +170,21 @@ def test_a_lost_image_is_not_held_and_names_its_pod() -> None:
     assert found.held == {NAME_B}
     assert found.lost is not None
     assert (found.lost.pod, found.lost.containers) == ("a", (NAME_A,))
+
+
+def test_an_image_for_another_platform_is_not_held_and_its_pod_stays() -> None:
+    condition = {
+        "type": "lading.dev/ImagesPresent",
+        "status": "False",
+        "reason": "ImagesMissing",
+        "message": f"missing: {NAME_A}; wrong platform: {NAME_B}",
+    }
+    two = pod("a", running(A), running(B), ready=True, conditions=[condition])
+    found = record(two, wanted=expected(A, B))
+    assert found.held == frozenset()
+    assert found.lost is not None
+    assert found.lost.containers == (NAME_A,)
+    assert found.faults[NAME_B].why is ImageReason.NO_MATCHING_PLATFORM
 
 
 def test_a_pod_that_ends_holds_nothing() -> None:
@@ -216,6 +248,19 @@ def test_the_versions_of_a_node_decide_whether_it_can_mount_image_volumes() -> N
 def test_with_an_agent_the_list_of_the_kubelet_does_not_count() -> None:
     seen = {"type": "lading.dev/ImagesPresent", "status": "True", "reason": "AllPresent"}
     assert record(holder_pod(conditions=[seen]), listed=listing("x:1")).held == {NAME_A}
+
+
+def test_without_an_agent_a_list_of_50_images_proves_nothing() -> None:
+    """A list that has the image proves it, and for five minutes an agent may still come."""
+    first = record(holder_pod())
+    later = NOW + timedelta(minutes=5)
+    cut = replace(listing("x:1"), is_whole=False)
+    found = record(holder_pod(), previous=first, now=later, listed=cut)
+    assert (found.held, found.unknown) == (frozenset(), frozenset({NAME_A}))
+    assert found.lost is None
+    assert record(holder_pod(), previous=first, listed=cut).held == {NAME_A}
+    with_it = replace(listing(A), is_whole=False)
+    assert record(holder_pod(), previous=first, now=later, listed=with_it).held == {NAME_A}
 
 
 def test_a_node_without_an_agent_is_noticed() -> None:

@@ -31,9 +31,9 @@ from lading.prepull.types import (
     GatedPod,
     LostImages,
     ObservedPrePull,
-    PodDeletions,
     PrePullSettings,
     RollOut,
+    Setbacks,
     Wave,
 )
 from tests.prepull.worlds import (
@@ -296,19 +296,45 @@ def test_a_wave_starts_no_more_nodes_than_may_pull(
     ]
 
 
-def test_a_pod_that_replaces_one_that_was_not_ready_goes_at_once() -> None:
-    roll_out = RollOut(
-        node_count=20, pulling_count=2, gated=(*gated(1, is_replacement=True), *gated(3)[1:])
-    )
+REPLACEMENT = gated(1, is_replacement=True, adds_images=False)
+
+
+def test_a_pod_that_replaces_one_that_was_not_ready_and_pulls_nothing_new_goes_at_once() -> None:
+    roll_out = RollOut(node_count=20, pulling_count=2, gated=(*REPLACEMENT, *gated(3)[1:]))
     found = actions(replace(settled(observed()), roll_out=roll_out))
     assert [one.node for one in found if isinstance(one, RemoveGate)] == ["node-00"]
 
 
 def test_a_pod_that_goes_at_once_takes_a_place_of_the_wave() -> None:
-    roll_out = RollOut(node_count=20, gated=(*gated(1, is_replacement=True), *gated(4)[1:]))
+    roll_out = RollOut(node_count=20, gated=(*REPLACEMENT, *gated(4)[1:]))
     found = actions(replace(settled(observed()), roll_out=roll_out))
     started = [one.node for one in found if isinstance(one, RemoveGate)]
     assert started == ["node-00", "node-01"], "a wave of two nodes"
+
+
+def test_nodes_with_a_bad_image_pull_another_one_in_waves_and_come_first() -> None:
+    """Their old pods were not ready, and what is new is pulled on each of them."""
+    bad = tuple(replace(one, is_replacement=True) for one in gated(20)[5:])
+    roll_out = RollOut(node_count=20, gated=(*gated(5), *bad))
+    found = actions(replace(settled(observed()), roll_out=roll_out))
+    started = [one.node for one in found if isinstance(one, RemoveGate)]
+    assert started == ["node-05", "node-06"], "a wave of two nodes"
+
+
+def test_a_pod_of_a_node_under_disk_pressure_does_not_start() -> None:
+    waiting = gated(3, has_pressure=True, is_replacement=True, adds_images=False)
+    roll_out = RollOut(node_count=20, gated=waiting)
+    assert not actions(replace(settled(observed()), roll_out=roll_out))
+
+
+def test_after_a_pod_that_failed_the_next_one_of_the_node_starts_with_back_off() -> None:
+    failures = {"node-00": Setbacks(count=3, last_at=NOW)}
+    roll_out = RollOut(node_count=20, gated=REPLACEMENT, failures=failures)
+    seen = replace(settled(observed()), roll_out=roll_out)
+    later = plan.plan(seen, SETTINGS, NOW)
+    assert (later.actions, later.recheck_at) == ((), NOW + timedelta(seconds=60))
+    (found,) = plan.plan(seen, SETTINGS, NOW + timedelta(seconds=60)).actions
+    assert isinstance(found, RemoveGate)
 
 
 def test_a_pod_with_a_lost_image_is_deleted_with_back_off() -> None:
@@ -316,7 +342,7 @@ def test_a_pod_with_a_lost_image_is_deleted_with_back_off() -> None:
     seen = replace(settled(observed()), roll_out=RollOut(node_count=1, lost=(lost,)))
     (found,) = actions(seen)
     assert isinstance(found, DeletePod)
-    before = {"node-a": PodDeletions(count=2, last_at=NOW)}
+    before = {"node-a": Setbacks(count=2, last_at=NOW)}
     waits = replace(seen, roll_out=replace(seen.roll_out, deletions=before))
     later = plan.plan(waits, SETTINGS, NOW)
     assert (later.actions, later.recheck_at) == ((), NOW + timedelta(seconds=30))

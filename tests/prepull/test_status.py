@@ -68,7 +68,7 @@ def written(seen: ImageFacts, found: ImageStatus) -> ImageFacts:
     return replace(
         seen,
         image=shown,
-        writes=(*seen.writes, NOW),
+        status_at=NOW,
         states_written=seen.states_written | {ImageState(found.state)},
     )
 
@@ -118,6 +118,16 @@ def test_the_map_is_about_the_container_and_not_about_the_node() -> None:
 def test_deploying_while_a_ready_node_pulls_or_none_is_ready() -> None:
     assert summary(observed(a=HELD, b=PULLS)) == ("deploying", "Deploying")
     assert summary(observed(a=NOT_READY)) == ("deploying", "Deploying")
+
+
+def test_a_node_that_proves_nothing_is_neither_true_nor_false_and_the_state_is_unknown() -> None:
+    unproven = replace(HELD, held=frozenset(), unknown=HELD.held)
+    seen = observed(a=HELD, b=unproven)
+    assert summary(seen) == ("unknown", "NotVerified")
+    found = status(seen)
+    assert found.node_deployment_map == {"a": True}
+    assert (found.node_count, found.deployed_node_count) == (2, 1)
+    assert summary(observed(a=PULLS, b=unproven)) == ("deploying", "Deploying")
 
 
 def test_without_worker_nodes_the_reason_says_so() -> None:

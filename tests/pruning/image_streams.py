@@ -16,11 +16,12 @@ from lading.kernel.values import replace
 from lading.ports import registry as registries
 from lading.ports.http import Request as HttpRequest
 from lading.ports.http import Response
-from lading.pruning.engine.controller import Pruner, PruneRequest
+from lading.pruning.engine.controller import Pruner
 from lading.pruning.engine.decisions import policy
 from lading.pruning.engine.decisions.guards import Limits
-from lading.pruning.engine.effects.apply import PruneOutcome
+from lading.pruning.engine.effects.outcomes import PruneOutcome
 from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.prune_request import PruneRequest
 from lading.pruning.engine.references.observe import Reading
 from lading.pruning.engine.types import Settings, Source
 from tests.loop import server as kube_server

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from lading.adapters.clock import SystemClock
-from lading.pruning.engine.controller import Pruner, PruneRequest
+from lading.ports.node import StateFile
+from lading.pruning.engine.controller import Pruner
 from lading.pruning.engine.decisions.guards import Guard, Limits
 from lading.pruning.engine.decisions.policy import Policy
 from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.prune_request import PruneRequest
 from lading.pruning.engine.references.observe import ClusterReferences, Reading
 from lading.pruning.engine.trash.trash import Trash, TrashSettings
 from lading.pruning.engine.types import Mention, Settings, Source
 from tests.pruning.builders import NOW, REGISTRY
-from tests.pruning.memory_registry import MemoryRegistry
+from tests.pruning.memory_registry import MemoryRegistry, Repository
 from tests.pruning.registry_worlds import GO
 
 TRASH = TrashSettings(registry=REGISTRY)
@@ -41,7 +43,7 @@ def pruner(
     policy: Policy = GO,
     settings: Settings = AT_ONCE,
     limits: Limits = NO_GUARDS,
-    ledger: MemoryFile | None = None,
+    ledger: StateFile | None = None,
     known: ManifestTable | None = None,
     fills_trash: bool = True,
     repositories: tuple[str, ...] = (),
@@ -68,3 +70,10 @@ def pruner(
         known=ManifestTable() if known is None else known,
         clock=SystemClock(),
     )
+
+
+def expire_locks(registry: MemoryRegistry) -> None:
+    """As after some minutes. The process of the test continues, so it cannot look ended."""
+    tags = registry.repositories.get(TRASH.repository, Repository()).tags
+    for tag in [one for one in tags if one.startswith("lock-")]:
+        del tags[tag]

@@ -10,8 +10,8 @@ from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.cluster import KubeCluster
 from lading.ports.http import Request as HttpRequest
 from lading.ports.http import Response
-from lading.pruning.engine.effects.apply import PruneOutcome, Result
 from lading.pruning.engine.effects.apply_streams import ApplyingStreams
+from lading.pruning.engine.effects.outcomes import PruneOutcome, Result
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.references.watch import NewReferences
 from lading.pruning.engine.types import Deletion, Mention, Settings

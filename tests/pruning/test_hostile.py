@@ -17,7 +17,7 @@ from lading.embedded.registry import access, server
 from lading.embedded.registry.core import RegistryCore
 from lading.kernel.digests import Digest
 from lading.ports.registry import Credential
-from lading.pruning.engine.effects.apply import Result
+from lading.pruning.engine.effects.outcomes import Result
 from tests.pruning import worlds
 from tests.pruning.worlds import World
 

@@ -151,3 +151,22 @@ def test_mirror_objects_and_files_give_pairs() -> None:
         ("q.io", "m.io"),
         ("q.io", "n.io:5000"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{{workflow.parameters.image}}", {"team/app", "other/db"}),
+        ("registry.test/team/{{inputs.parameters.name}}:v1", {"team/app"}),
+        ("registry.test/${PROJECT}/db@{{digest}}", {"other/db"}),
+        ("$(params.registry)/team/app:$(params.tag)", {"team/app"}),
+        ("registry.test/{{x}}:{{y}}", {"team/app", "other/db"}),
+        ("registry.test/third/$(NAME)", set()),
+        ("not a reference", set()),
+    ],
+)
+def test_a_text_that_cannot_be_resolved_may_name_every_repository_that_fits(
+    text: str, expected: set[str]
+) -> None:
+    every = ("team/app", "other/db")
+    assert {one for one in every if names.may_name(text, one)} == expected

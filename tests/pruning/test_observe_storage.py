@@ -16,7 +16,7 @@ from lading.ports import storage as storages
 from lading.ports.registry import Manifest
 from lading.ports.storage import OnlyNew, OnlyVersion, StoredObject
 from lading.pruning.engine.decisions.policy import NO_POLICY
-from lading.pruning.engine.effects.apply import Result
+from lading.pruning.engine.effects.outcomes import Result
 from lading.pruning.engine.inventory import observe_storage, storage_clock
 from lading.pruning.engine.inventory.manifest_table import ManifestTable
 from lading.pruning.engine.inventory.observe_registry import Scope

@@ -293,6 +293,7 @@ async def test_after_a_crash_at_any_call_the_next_run_finishes_and_nothing_is_lo
         with contextlib.suppress(Crash, BaseExceptionGroup):
             await world.run()
         _interfere(world.registry, -1, after, lambda: Crash())
+        memory_pruner.expire_locks(world.registry)
         world.check_protected()
         await world.check_whole_somewhere()
         await world.run()

@@ -23,10 +23,11 @@ from lading.ports import kube
 from lading.ports import registry as registries
 from lading.ports.kube import EventType, Page, Untyped, WatchEvent
 from lading.ports.registry import Manifest
-from lading.pruning.engine.controller import Pruner, PruneRequest
+from lading.pruning.engine.controller import Pruner
 from lading.pruning.engine.decisions import policy
 from lading.pruning.engine.decisions.guards import Guard, Limits
 from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.prune_request import PruneRequest
 from lading.pruning.engine.references.observe import Reading
 from lading.pruning.engine.trash.trash import Trash, TrashSettings
 from lading.pruning.engine.types import Settings, Source

@@ -17,7 +17,17 @@ from lading.pruning.engine.references import mirrors
 from lading.pruning.engine.references.names import RegistryNames
 from lading.pruning.engine.types import AgeFrom, Decision, Inventory, PruneReason, Settings
 from tests.pruning import builders
-from tests.pruning.builders import REGISTRY, YOUNG, digest, gone, image, pod, registry_world, tag
+from tests.pruning.builders import (
+    NOW,
+    REGISTRY,
+    YOUNG,
+    digest,
+    gone,
+    image,
+    pod,
+    registry_world,
+    tag,
+)
 from tests.pruning.registry_worlds import APP, CHAIN, GO, SIGNED, keep, sha_tag, versions
 
 
@@ -296,6 +306,17 @@ CASES = (
         gone={"tag team/app:d d", "manifest team/app d"},
     ),
     Case(
+        name="tags that one run saw first have no order: all stay, whatever their names",
+        world=aged(**{f"v{number}": 100 for number in range(1, 13)}),
+        policy=keep(newest=3),
+    ),
+    Case(
+        name="tags of the same time stay whole, and older ones go",
+        world=aged(a=100, b=200, c=200, d=200, e=300),
+        policy=keep(newest=2),
+        gone={"tag team/app:e e", "manifest team/app e"},
+    ),
+    Case(
         name="a tag without a push time stays beside the newest",
         world=aged(a=100, b=None, c=300),
         policy=keep(newest=1),
@@ -425,3 +446,15 @@ def test_a_manifest_that_no_tag_names(opaque: str, text: str, goes: bool) -> Non
     found = builders.plan(world, *([pod(text)] if text else ()), policy=GO)
     assert ("manifest team/app untagged" in gone(found)) is goes
     assert bool(found.deletions) is goes
+
+
+def test_a_verdict_says_that_tags_have_no_order() -> None:
+    plan = aged(a=100, b=100, c=100)
+    entry = policy.parse(
+        {"policies": [{"repositories": ["**"], "keepTags": [{"newest": 1}]}]}
+    ).policies[0]
+    times = {tag.name: tag.pushed_at for tag in plan.repositories["team/app"].tags}
+    found = policy.verdicts(entry, times, NOW)
+    assert set(found.values()) == {
+        (True, "keepTags[0]: the newest 1 by pushed; 3 tags have no order by pushed: all are kept")
+    }

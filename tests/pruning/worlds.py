@@ -27,11 +27,12 @@ from lading.ports.node import StateFile
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.storage import Storage
-from lading.pruning.engine.controller import Pruner, PruneRequest
+from lading.pruning.engine.controller import Pruner
 from lading.pruning.engine.decisions import policy as policies
 from lading.pruning.engine.decisions.guards import Limits
 from lading.pruning.engine.decisions.policy import Policy
 from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.prune_request import PruneRequest
 from lading.pruning.engine.references.custom_paths import READY_MADE
 from lading.pruning.engine.references.observe import Reading
 from lading.pruning.engine.trash.registry_file import RegistryFile

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lading.api.rbac import Process
 from tests.deploy import escapes
-from tests.deploy.manifests import DEPLOY, NAMESPACE
+from tests.deploy.manifests import DEPLOY, NAMESPACE, SETTING
 from tests.e2e import waiting
 from tests.real.bed import api_server
 
@@ -58,7 +58,8 @@ def on_api_server(
 
 def apply(server: api_server.ApiServer, *arguments: str, registry_host: str) -> None:
     """Everything of `deploy/`."""
-    server.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
+    for file in (DEPLOY / "crds", SETTING):
+        server.kubectl("apply", "--server-side", "-f", str(file))
     server.kubectl("wait", "--for=condition=Established", "--all", "crd", "--timeout=90s")
     server.kubectl(
         "apply", "--server-side", "-f", "-", stdin=_harmless(server, registry_host, arguments)

@@ -34,7 +34,7 @@ from lading.wiring import clusters
 from lading.wiring.controller import LEASE_NAME
 from lading.wiring.gates import GATES
 from lading.wiring.registries import Registries, open_registries
-from tests.deploy.manifests import DEPLOY, NAMESPACE, NAMESPACES, SHARED
+from tests.deploy.manifests import DEPLOY, NAMESPACE, NAMESPACES, SETTING, SHARED
 from tests.e2e.prepull import PrePullUnderTest, ready_images
 from tests.e2e.programs import Program
 from tests.real import installed
@@ -149,7 +149,8 @@ def control_plane_server() -> Iterator[ApiServer]:
         running = api_server.start(place)
         control_plane.start_scheduler(place, running)
         control_plane.start_controllers(place, running, only=CONTROLLERS)
-        running.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
+        for file in (DEPLOY / "crds", SETTING):
+            running.kubectl("apply", "--server-side", "-f", str(file))
         for file in (NAMESPACES, DEPLOY / "base" / "controller.yaml"):
             running.kubectl("apply", "--server-side", "-f", str(file))
         running.kubectl("apply", "--server-side", "-k", str(SHARED / "base"))

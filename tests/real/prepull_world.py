@@ -3,18 +3,23 @@
 Lading's processes have the rights of `deploy/` and no others. The kubelet and the runtime are real.
 """
 
+import asyncio
 import contextlib
 import json
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from lading.adapters.kube.client import KubeClient
-from lading.api.core import Pod
+from lading.api.core import NODES, Pod
+from lading.api.longhorn import SETTING_NAME, SETTINGS
+from lading.ports import kube
 from lading.ports.cri import ImageSpec
-from lading.prepull import holder
+from lading.prepull import holder, nodes
 from lading.prepull.rules import HELD_AS_IMAGE_VOLUME
 from lading.prepull.types import HOLD_PROGRAM, IMAGES_PRESENT
 from tests.deploy import hold_program
@@ -33,6 +38,7 @@ KUBELET_SETTINGS = {
     "evictionPressureTransitionPeriod": "1s",
     "imageMinimumGCAge": "1s",
 }
+FULL_SECONDS = 60.0
 EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
 PLANTED = b"planted"
 """Behind a program it changes nothing but its bytes."""
@@ -84,6 +90,20 @@ class World(PrePullUnderTest):
             *(f"--prepull-image={name}={url}" for name, url in listed.items()),
             *options,
         )
+
+    async def clean(self) -> None:
+        """A test finds the node and nothing of another one, also if that one failed."""
+        if self.cluster.controller.is_running:
+            await self.cluster.controller.stop()
+        for name in await self.images():
+            await self.delete_image(name)
+        with contextlib.suppress(kube.NotFound):
+            await self.kube.delete(SETTINGS, SETTING_NAME, namespace=NAMESPACE)
+
+        async def nothing_is_left() -> bool:
+            return await self.daemon_set() is None and not await self.pods()
+
+        await self.until(nothing_is_left, "the DaemonSet and its pods are gone with the Images")
 
     def kubectl(self, *arguments: str, stdin: str = "") -> str:
         return self.bed.api_server.kubectl(*arguments, stdin=stdin)
@@ -226,11 +246,48 @@ async def check_that_garbage_collection_takes_no_held_image(world: World, *optio
 @contextlib.contextmanager
 def bed_with_a_small_disk(**runtime: str) -> Iterator[cluster_bed.Cluster]:
     """At 200 MiB of free space the kubelet removes every image not in use."""
-    with (
-        disk.loop_filesystem(DISK_BYTES) as root,
-        cluster_bed.cluster(root=root, kubelet_settings=KUBELET_SETTINGS, **runtime) as running,
-    ):
+    with disk.loop_filesystem(DISK_BYTES) as root, bed_on_disk(root, **runtime) as running:
         yield running
+
+
+@contextlib.contextmanager
+def bed_on_disk(root: Path, **runtime: str) -> Iterator[cluster_bed.Cluster]:
+    with cluster_bed.cluster(root=root, kubelet_settings=KUBELET_SETTINGS, **runtime) as running:
+        yield running
+
+
+async def pods_made_on_a_full_disk(world: World, root: Path) -> set[str]:
+    """Fills the disk with what no kubelet can remove, for a while, and frees it again.
+
+    The UIDs of all holder pods that existed meanwhile.
+    """
+    await world.until(lambda: has_one_pod(world), "only the new pod is there")
+    ballast, seen = root / "ballast.bin", {one.metadata.uid for one in await world.pods()}
+    free_bytes = shutil.disk_usage(root).free - 20 * MEBIBYTE
+    ballast.write_bytes(os.urandom(free_bytes))
+    try:
+        await world.until(lambda: has_pressure(world), "the node has DiskPressure")
+        deadline = time.monotonic() + FULL_SECONDS
+        while time.monotonic() < deadline:
+            seen |= {one.metadata.uid for one in await world.pods()}
+            await asyncio.sleep(0.1)
+        assert await has_pressure(world)
+    finally:
+        ballast.unlink()
+    await world.until(lambda: has_no_pressure(world), "the node has no DiskPressure")
+    return seen
+
+
+async def has_one_pod(world: World) -> bool:
+    return len(await world.pods()) == 1
+
+
+async def has_pressure(world: World) -> bool:
+    return nodes.has_pressure(await world.kube.get(NODES, world.bed.node_name))
+
+
+async def has_no_pressure(world: World) -> bool:
+    return not await has_pressure(world)
 
 
 @contextlib.asynccontextmanager

@@ -21,16 +21,19 @@ from lading.api.core import SECRETS
 from lading.api.machine import MACHINE_SETS
 from lading.api.openshift_config import INFRASTRUCTURES
 from lading.api.operator import MACHINE_CONFIGURATIONS
+from lading.boot_images import commands
 from lading.boot_images.ignition import translate
 from lading.boot_images.ignition.findings import Unreadable
 from lading.boot_images.machine_specs import PROVIDER_SPEC, operation
+from lading.boot_images.platforms.types import Api
 from lading.boot_images.rules import ARCHITECTURE_ANNOTATION
 from lading.boot_images.types import PAUSE_ANNOTATION, PAUSED
+from lading.cli.bootimage import adopt
 from lading.ports import kube
 from lading.ports.kube import PatchType, Selection
 from tests.boot_images import clusters
 from tests.boot_images.clusters import BootCluster, Line
-from tests.boot_images.ignition import drawn
+from tests.boot_images.ignition import drawn, odd
 from tests.boot_images.ignition.stubs import spec_2
 from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD
 from tests.boot_images.worlds import (
@@ -60,7 +63,15 @@ def test_ignition_accepts_every_translation(path: Path) -> None:
 
 
 @pytest.mark.components("ignition")
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize(
+    "stub", [row[1] for row in odd.TRANSLATED], ids=[row[0] for row in odd.TRANSLATED]
+)
+def test_ignition_accepts_the_translation_of_an_odd_stub(stub: dict[str, Any]) -> None:
+    assert_accepted(translate.translate(stub).config)
+
+
+@pytest.mark.components("ignition")
+@settings(max_examples=4000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(stub=drawn.STUBS)
 def test_ignition_accepts_whatever_is_translated(stub: dict[str, Any]) -> None:
     try:
@@ -163,7 +174,27 @@ async def test_machine_sets_of_both_apis_are_updated_with_the_rights_of_deploy(
     spec = {"managedBootImageConfig": {"mode": "MatchSelector", "matchSelector": {}}}
     with pytest.raises(kube.Invalid, match="must not be empty"):
         await admin.patch(MACHINE_CONFIGURATIONS, "default", {"spec": spec})
+    await an_image_that_was_applied_once_is_adopted(cluster, controller)
     await sets_that_cannot_be_updated_are_named_and_recover(cluster, controller)
+
+
+async def an_image_that_was_applied_once_is_adopted(
+    cluster: BootCluster, controller: KubeClient
+) -> None:
+    spec = {"template": {"spec": {"providerSpec": {"value": gcp_spec()}}}}
+    metadata = {"name": "applied", "namespace": MACHINE_NAMESPACE}
+    body = {"apiVersion": MACHINE_SETS.api_version, "kind": MACHINE_SETS.kind}
+    await cluster.kube.apply(
+        MACHINE_SETS, {**body, "metadata": metadata, "spec": spec}, field_manager="kubectl"
+    )
+    async with clusters.running(cluster, client=controller):
+        await cluster.until_state("Skipped", "applied", "FieldManagedByOther")
+        found = await cluster.get_set("applied")
+        served = commands.ServedMachineApi(api=Api.MACHINE, resource=MACHINE_SETS)
+        indexes = await commands.appliers(cluster.kube, served, found)
+        assert list(indexes.values()) == ["kubectl"]
+        await adopt.release(cluster.kube, served, found, indexes)
+        await cluster.until_state("Current", "applied")
 
 
 async def is_enrolled(cluster: BootCluster, *, wanted: bool) -> bool:
@@ -276,7 +307,7 @@ async def a_clone_that_nothing_needs_is_removed(
         return {one.metadata.name for one in page.items} == {"gcp"}
 
     second = timedelta(seconds=1)
-    settings = {"unused_templates_retention": second, "secrets_interval": second}
+    settings = {"unused_templates_retention": second, "templates_interval": second}
     async with clusters.running(cluster, client=controller, settings=settings):
         await cluster.until(only_its_source_is_left, "the clone is removed")
     with pytest.raises(kube.KubeError, match="only templates that it created"):

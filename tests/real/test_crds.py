@@ -14,6 +14,7 @@ from lading.installation import apply as installation
 from lading.kernel.values import replace
 from lading.wiring import clusters
 from lading.wiring.features import DEFINITIONS
+from tests.deploy import manifests
 from tests.real.bed.api_server import ApiServer
 
 CRDS = Path(__file__).parents[2] / "deploy" / "crds"
@@ -25,7 +26,8 @@ KINDS = pytest.mark.parametrize("definition", DEFINITIONS, ids=[one.kind for one
 @pytest.fixture(scope="module")
 def server(api_server: ApiServer) -> ApiServer:
     """The definitions stay: nothing else uses this server for them, and it ends with the run."""
-    api_server.kubectl("apply", "--server-side", "-f", str(CRDS))
+    for file in (CRDS, manifests.SETTING):
+        api_server.kubectl("apply", "--server-side", "-f", str(file))
     return api_server
 
 

@@ -8,6 +8,7 @@ import pytest
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.web.dashboard import Dashboard
+from tests.deploy.manifests import SETTING
 from tests.real.accounts import client_of, few_rights
 from tests.real.bed import api_server
 from tests.real.bed.api_server import ApiServer
@@ -26,7 +27,8 @@ TOKEN_WORDS = ("Bearer", "eyJ")  # a ServiceAccount's token begins with the latt
 def server() -> Iterator[ApiServer]:
     """One of its own: what the tests install and delete is of the whole cluster."""
     with api_server.api_server() as running:
-        running.kubectl("apply", "--server-side", "-f", str(CRDS))
+        for file in (CRDS, SETTING):
+            running.kubectl("apply", "--server-side", "-f", str(file))
         running.kubectl("wait", "--for=condition=Established", "--timeout=90s", "crd", "--all")
         yield running
 

@@ -190,7 +190,7 @@ def test_a_node_that_lost_its_cluster_is_cleaned_up_by_the_image_alone(pods: Pod
         "--mount=type=bind,src=/run/containerd,dst=/run/containerd,options=rbind:ro",
         container["image"],
         "lading-cleanup",
-        *("lading", "agent", "--cleanup", f"--node-name={pods.bed.node_name}"),
+        *("lading", "agent", "--cleanup", f"--node={pods.bed.node_name}"),
     )
     assert "unpinned" in output
     assert not pods.is_pinned(image)

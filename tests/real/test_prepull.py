@@ -17,6 +17,7 @@ from tests.e2e import waiting
 from tests.e2e.prepull import PrePullScenarios, names_of
 from tests.real import prepull_world
 from tests.real.bed import cluster as cluster_bed
+from tests.real.bed import images
 from tests.real.prepull_world import World
 
 pytestmark = [
@@ -32,7 +33,7 @@ def bed() -> Iterator[cluster_bed.Cluster]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def world(
+async def opened(
     bed: cluster_bed.Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[World]:
     async with prepull_world.opened(bed, tmp_path_factory.mktemp("installed")) as made:
@@ -40,10 +41,14 @@ async def world(
 
 
 @pytest_asyncio.fixture(loop_scope="session")
+async def world(opened: World) -> World:
+    await opened.clean()
+    return opened
+
+
+@pytest_asyncio.fixture(loop_scope="session")
 async def prepull(world: World) -> World:
-    """Another test may have stopped the controller."""
-    if not world.cluster.controller.is_running:
-        await world.start({})
+    await world.start({})
     return world
 
 
@@ -116,6 +121,26 @@ async def test_a_pull_secret_that_is_missing_is_named(world: World) -> None:
         )
 
     await world.until(is_named, "the Image names the Secret")
+
+
+async def test_a_single_manifest_for_another_architecture_is_not_deployed(world: World) -> None:
+    """containerd pulls and mounts it; the platform of its configuration decides."""
+    await world.start({})
+    await world.make_image("foreign", world.push_image(image_of_another_architecture(), "foreign"))
+    await world.until_states({"foreign": "error"})
+    found = (await world.images())["foreign"].status
+    assert {one.reason for one in found.failures} == {"NoMatchingPlatform"}
+    assert found.node_deployment_map == {world.bed.node_name: False}
+
+
+def image_of_another_architecture() -> images.Image:
+    config = {
+        "architecture": "s390x",
+        "os": "linux",
+        "config": {},
+        "rootfs": {"type": "layers", "diff_ids": []},
+    }
+    return images.of_blobs(json.dumps(config).encode(), images.CONFIG_TYPE, {})
 
 
 async def test_an_image_that_is_removed_from_the_node_is_pulled_again(world: World) -> None:

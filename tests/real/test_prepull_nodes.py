@@ -38,9 +38,15 @@ async def opened(
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def prepull(opened: ControlPlaneWithNodes) -> AsyncIterator[ControlPlaneWithNodes]:
-    """The next test finds the nodes, and nothing else."""
+    """Each test finds the nodes, and nothing else, also after one that failed."""
+    await clean(opened)
     yield opened
-    opened.record.watched = ()
+    await clean(opened)
+
+
+async def clean(opened: ControlPlaneWithNodes) -> None:
+    opened.record.watched, opened.record.gaps = (), []
+    opened.record.pulling_max = 0
     await opened.controller.kill()
     for name in await opened.images():
         await opened.delete_image(name)

@@ -23,11 +23,17 @@ def bed(request: pytest.FixtureRequest) -> Iterator[cluster_bed.Cluster]:
 
 
 @pytest_asyncio.fixture(scope="class", loop_scope="session")
-async def world(
+async def opened(
     bed: cluster_bed.Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[World]:
     async with prepull_world.opened(bed, tmp_path_factory.mktemp("installed")) as made:
         yield made
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def world(opened: World) -> World:
+    await opened.clean()
+    return opened
 
 
 async def has_key(world: World) -> bool:
@@ -71,13 +77,18 @@ class TestOnContainerd16(HeldByContainers):
     runtime = {"containerd_version": "1.6"}
 
 
+UNPRIVILEGED = "--prepull-pods={priorityClassName: lading-prepull}"
+"""CRI-O gives pods of system classes a lower `oom_score_adj`. Here it may not: the sandbox has no
+right to it, and only containerd has a setting for this."""
+
+
 @pytest.mark.components("cri-o")
 class TestOnCriO:
     runtime = {"runtime_kind": "cri-o"}
 
     async def test_image_volumes_hold_images_and_nothing_of_them_runs(self, world: World) -> None:
         """CRI-O does not mount an image without layers, and says so."""
-        await world.start({})
+        await world.start({}, UNPRIVILEGED)
         urls = {name: await world.push(name, "1") for name in ("a", "b")} | world.push_unusual()
         faulty = {"nothing": urls.pop("nothing"), "absent": f"{world.registry_host}/absent:1"}
         for name, url in (urls | faulty).items():
@@ -100,6 +111,8 @@ class TestOnCriO:
         self, world: World
     ) -> None:
         """CRI-O itself refuses it."""
-        url = await prepull_world.check_that_garbage_collection_takes_no_held_image(world)
+        url = await prepull_world.check_that_garbage_collection_takes_no_held_image(
+            world, UNPRIVILEGED
+        )
         with pytest.raises(AssertionError, match="the image is in use by"):
             world.bed.runtime.crictl("rmi", url)

@@ -16,8 +16,7 @@ from lading.loop import tasks
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine.decisions import policy
-from lading.pruning.engine.effects.apply import Result
-from lading.pruning.engine.effects.canary import CanaryFailed
+from lading.pruning.engine.effects.outcomes import CanaryFailed, Result
 from tests import command
 from tests.cli.prune import recorded
 from tests.pruning import pruned_kinds, worlds

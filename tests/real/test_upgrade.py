@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from lading.prepull import holder
-from tests.deploy.manifests import AGENT_NAMESPACE, DEPLOY, NAMESPACE
+from tests.deploy.manifests import AGENT_NAMESPACE, DEPLOY, NAMESPACE, SETTING
 from tests.real import pods_under_test
 from tests.real.bed import cluster, images, waiting
 from tests.real.pods_under_test import IN_NAMESPACE, WITHIN, Pods
@@ -26,6 +26,11 @@ MANIFESTS = Path(__file__).parent / "one-namespace.yaml"
 DAEMON_SET = Path(__file__).parents[1] / "golden" / "prepull" / "before-image-volumes.yaml"
 LOOK_SECONDS = 0.2
 HELD = ("first", "second")
+FORMER_OPTIONS = {
+    "DaemonSet": ("--log-format=json", "--expansion-factor=2"),
+    "Deployment": ("--leader-elect-lease-duration=20s", "--prepull-toleration=team=red"),
+}
+"""Options that manifests may have since an earlier release."""
 
 pytestmark = pytest.mark.components("kube", "containerd", "image")
 
@@ -65,7 +70,8 @@ def test_nothing_that_was_pinned_or_held_is_lost_by_an_upgrade(pods: Pods) -> No
 
 
 def install_as_recorded(pods: Pods) -> None:
-    pods.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
+    for file in (DEPLOY / "crds", SETTING):
+        pods.kubectl("apply", "--server-side", "-f", str(file))
     pods.kubectl("wait", "--for=condition=Established", "--all", "crd", WITHIN)
     body = yaml.safe_dump_all(recorded_manifests(pods))
     pods.kubectl("apply", "--server-side", "-f", "-", stdin=body)
@@ -78,9 +84,14 @@ def recorded_manifests(pods: Pods) -> list[dict[str, Any]]:
     text = MANIFESTS.read_text(encoding="utf-8")
     text = text.replace("image: lading:0.1.0", f"image: {own_image(pods)}")
     documents = list(yaml.safe_load_all(text.replace("9581", str(pods.metrics_port))))
-    (agent,) = (one for one in documents if one["kind"] == "DaemonSet")
-    (container,) = agent["spec"]["template"]["spec"]["containers"]
-    container["args"].append(f"--kubelet-port={pods.bed.kubelet_port}")
+    containers = {
+        one["kind"]: one["spec"]["template"]["spec"]["containers"][0]
+        for one in documents
+        if one["kind"] in ("DaemonSet", "Deployment")
+    }
+    containers["DaemonSet"]["args"].append(f"--kubelet-port={pods.bed.kubelet_port}")
+    for kind, options in FORMER_OPTIONS.items():
+        containers[kind]["args"] += options
     return documents
 
 

@@ -117,7 +117,6 @@ def _controller(installation: Installation) -> Program:
             "controller",
             f"--kubeconfig={installation.controller_kubeconfig}",
             IN_NAMESPACE,
-            *programs.QUICK_ELECTION,
         ),
         log=installation.folder / "controller.log",
     )
@@ -131,7 +130,7 @@ async def _node(
     folder = installation.folder
     state = folder / "state"
     place = (
-        f"--node-name={name}",
+        f"--node={name}",
         f"--runtime-endpoint={engine.endpoint}",
         f"--host-root={engine.host_root}",
         f"--state-dir={state}",

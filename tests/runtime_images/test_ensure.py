@@ -2,6 +2,7 @@
 
 import pytest
 
+from lading.kernel.values import replace
 from lading.ports.cri import Cri, ImageSpec, UnknownHandler
 from lading.ports.registry import NoMatchingPlatform
 from lading.runtime_images import ensure
@@ -53,6 +54,15 @@ async def test_an_unknown_handler_is_refused_by_a_runtime_that_knows_handlers(
         await ensure.ensure(Wanted(image=tag, runtime_handler="riscv"), node(stand))
 
 
+async def test_an_unknown_handler_is_refused_for_a_runtime_that_ignores_handlers(
+    stand: Stand,
+) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    with pytest.raises(UnknownHandler, match="has no handler 'riscv'; known: arm"):
+        await ensure.ensure(Wanted(image=tag, runtime_handler="riscv"), blind(stand))
+    assert await stand.runtime.images() == ()
+
+
 async def test_a_runtime_that_ignores_handlers_gets_the_guests_manifest_by_digest(
     stand: Stand,
 ) -> None:
@@ -90,6 +100,7 @@ async def test_without_a_declared_guest_the_image_of_the_host_is_pulled_and_repo
     stand: Stand,
 ) -> None:
     tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
-    ensured = await ensure.ensure(Wanted(image=tag, runtime_handler="kata"), blind(stand))
+    undeclared = replace(blind(stand), guests={})
+    ensured = await ensure.ensure(Wanted(image=tag, runtime_handler="arm"), undeclared)
     host = await ensure.ensure(Wanted(image=tag), blind(stand))
     assert ensured == Ensured(image_id=host.image_id, delivery=Delivery.HOST_ONLY, named=tag)

@@ -20,7 +20,7 @@ from lading.wiring.rights import rights_of
 REPOSITORY = Path(__file__).parents[2]
 FILES = generate.files(REPOSITORY)
 WRITTEN_BY_HAND = ("kustomization.yaml", "priority-class.yaml")
-GENERATED_FOLDERS = ("deploy/crds", "deploy/chart/files")
+GENERATED_FOLDERS = ("deploy/crds", "deploy/optional", "deploy/chart/files")
 
 
 def opened_never(context: Any) -> Any:

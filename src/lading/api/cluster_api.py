@@ -21,6 +21,20 @@ class MachineTemplate(Object, frozen=True, kw_only=True):
     status: Any = None
 
 
+class Cluster(Object, frozen=True, kw_only=True):
+    """A Cluster of Cluster API. Lading reads whether it is paused."""
+
+    spec: Any = None
+
+
+CLUSTERS: Resource[Cluster] = Resource(
+    group=GROUP,
+    version=VERSIONS[0],
+    kind="Cluster",
+    plural="clusters",
+    namespaced=True,
+    type=Cluster,
+)
 CLUSTER_MACHINE_SETS: Resource[MachineSet] = Resource(
     group=GROUP,
     version=VERSIONS[0],

@@ -13,6 +13,8 @@ from lading.kernel.objects import Object, Resource
 
 OWNER_LABEL = "app.kubernetes.io/managed-by"
 OWNER = "lading"
+PROJECT_LABEL = "app.kubernetes.io/name"
+"""Another project sets it when it applies its manifest over a definition of Lading."""
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +46,9 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     namespaced: bool
     type: type[Object]
     columns: tuple[Column, ...]
+    shared_with: str = ""
+    """The project that installs the same kind. The schema keeps the fields of that project, and
+    only an installation that looks first has the kind."""
 
     @property
     def name(self) -> str:
@@ -99,7 +104,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
         properties["apiVersion"] = {"type": "string"}
         properties["kind"] = {"type": "string"}
         properties["metadata"] = {"type": "object"}
-        return {**whole, "properties": properties}
+        loose = {"x-kubernetes-preserve-unknown-fields": True} if self.shared_with else {}
+        return {**whole, "properties": properties, **loose}
 
 
 def _column(column: Column) -> dict[str, Any]:

@@ -128,19 +128,15 @@ class Image(Object, frozen=True, kw_only=True):
 
 
 class Setting(Object, frozen=True, kw_only=True):
-    """Whether images are pre-pulled."""
+    """Whether images are pre-pulled; other Settings are those of Longhorn."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            rule=f"self.metadata.name == '{SETTING_NAME}'",
-            message=f"the name must be {SETTING_NAME}: Lading reads no other Setting",
-        ),
-        Rule(
-            rule="self.value in ['true', 'false']",
+            rule=f"self.metadata.name != '{SETTING_NAME}' || self.value in ['true', 'false']",
             message="value must be the string 'true' or 'false'",
         ),
     )
-    value: Annotated[str, Field("The string 'true' or 'false'.", max_length=64)] = ""
+    value: Annotated[str, Field(f"Of {SETTING_NAME}: the string 'true' or 'false'.")] = ""
 
 
 IMAGE = Definition(
@@ -201,9 +197,10 @@ SETTING = Definition(
     namespaced=True,
     type=Setting,
     columns=(
-        Column(name="Value", type="string", json_path=".value", description="true or false."),
+        Column(name="Value", type="string", json_path=".value", description="The value."),
         AGE,
     ),
+    shared_with="Longhorn",
 )
 IMAGES: Resource[Image] = IMAGE.resource()
 SETTINGS: Resource[Setting] = SETTING.resource()

@@ -10,6 +10,7 @@ from typing import Any
 from lading.api.cluster_api import (
     CLUSTER_MACHINE_SETS,
     CLUSTER_MACHINES,
+    CLUSTERS,
     MACHINE_DEPLOYMENTS,
     VERSIONS,
     infrastructure_machines,
@@ -25,6 +26,7 @@ _RESOURCES: tuple[tuple[Resource[Any], tuple[str, ...]], ...] = (
     (MACHINE_SETS, ("v1beta1",)),
     (MACHINES, ("v1beta1",)),
     (CONTROL_PLANE_MACHINE_SETS, ("v1",)),
+    (CLUSTERS, VERSIONS),
     (CLUSTER_MACHINE_SETS, VERSIONS),
     (MACHINE_DEPLOYMENTS, VERSIONS),
     (CLUSTER_MACHINES, VERSIONS),

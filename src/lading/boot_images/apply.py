@@ -4,6 +4,7 @@ A write can be repeated, and applies only to the observed version where that mat
 """
 
 from collections.abc import Hashable
+from datetime import timedelta
 from typing import Any, assert_never
 
 import msgspec
@@ -32,6 +33,7 @@ from lading.boot_images.types import (
     TemplateVersion,
     WriteStub,
 )
+from lading.kernel.backoff import Backoff
 from lading.kernel.objects import Object, Resource
 from lading.kernel.values import replace
 from lading.ports import kube
@@ -40,13 +42,23 @@ from lading.ports.kube import Kube, PatchType
 
 
 class WriteLedger:
-    """The writes that failed last, by lane. `observe` reads it like any other fact."""
+    """The writes that failed last, by lane. `observe` reads it like any other fact.
 
-    def __init__(self, clock: Clock) -> None:
+    A failure is renewed with each retry, so an older one is of something that is not wanted now.
+    """
+
+    def __init__(self, clock: Clock, retry: Backoff) -> None:
         self._clock = clock
+        self._kept = timedelta(seconds=2 * retry.seconds_max)
         self._failures: dict[Hashable, FailedWrite] = {}
+        self.unapplied: set[Hashable] = set()
+        """Lanes with a patch that was not applied; also if only its precondition failed."""
 
     def failures(self) -> dict[Hashable, FailedWrite]:
+        since = self._clock.now() - self._kept
+        self._failures = {
+            lane: one for lane, one in self._failures.items() if one.failed_at > since
+        }
         return dict(self._failures)
 
     def failed(self, lane: Hashable, error: kube.KubeError) -> None:
@@ -60,8 +72,9 @@ class WriteLedger:
 
     def succeeded(self, action: Action) -> None:
         """The history and the status are in the lane of the patch, and do not end its failure."""
-        if isinstance(action, WriteStub | MarkTemplate | DeleteTemplate | PatchMachineSet):
+        if isinstance(action, WriteStub | PatchMachineSet):
             self._failures.pop(action.lane, None)
+            self.unapplied.discard(action.lane)
 
 
 async def apply(
@@ -120,9 +133,9 @@ async def apply(
 
 
 async def _save(action: SaveHistory, api: Kube, resource_version: str) -> Object:
-    """`resumedAfterIndex` belongs to `lading bootimage resume`, so it is not applied."""
+    """`resumedTime` belongs to `lading bootimage resume`, so it is not applied."""
     spec = msgspec.to_builtins(action.spec)
-    spec.pop("resumedAfterIndex", None)
+    spec.pop("resumedTime", None)
     body = _body(MACHINE_SET_BOOT_IMAGE_HISTORIES, action.key.name, action.key.namespace)
     body["spec"] = spec
     if resource_version:

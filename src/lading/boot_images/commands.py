@@ -131,6 +131,16 @@ async def control_planes(client: Kube, settings: BootImageSettings) -> list[tupl
     ]
 
 
+async def appliers(client: Kube, served: ServedMachineApi, one: MachineSet) -> dict[int, str]:
+    """The other managers that apply the image, by the index of their entry."""
+    known = await observe.read_templates(client, [one]) if served.api is Api.CLUSTER else {}
+    machine = machine_specs.machine_spec(served.api, one, known)
+    image = machine_specs.current_image(served.api, machine)
+    if isinstance(machine, NotUpdated) or isinstance(image, NotUpdated):
+        return {}
+    return rules.appliers(one, machine_specs.image_path(machine, image))
+
+
 class NotRestorable(Exception):
     """The machine set cannot be read, or cannot hold the image of the history."""
 
@@ -157,6 +167,7 @@ async def restore_actions(
         api=served.api,
         image=BootImage(reference=detail.boot_image_ref, value=value),
         secret=detail.stub_secret_ref or machine.secret,
+        lane=one.key,
         template=known.get(templates.reference_of(one)),
         annotations={**one.metadata.annotations, PAUSE_ANNOTATION: PAUSED},
     )

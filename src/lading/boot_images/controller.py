@@ -122,7 +122,7 @@ class MachineSetsReconciler:
         self._recorder = recorder
         self._namespace = namespace
         self._observer = Observer(kube, clock, settings, ec2)
-        self._ledger = WriteLedger(clock)
+        self._ledger = WriteLedger(clock, settings.retry)
         self._machine_sets = {
             one.selection.namespace: ReadYourWrites(one, clock) for one in caches.machine_sets
         }
@@ -152,6 +152,7 @@ class MachineSetsReconciler:
                 infrastructure=await self._infrastructures.get("cluster"),
                 nodes=tuple(self._caches.nodes),
                 failures=self._ledger.failures(),
+                unapplied=frozenset(self._ledger.unapplied),
             )
         )
 
@@ -161,6 +162,8 @@ class MachineSetsReconciler:
     async def apply(self, action: Action) -> None:
         known = self._histories.get(action.key) if isinstance(action, SaveHistory) else None
         version = known.metadata.resource_version if known else ""
+        if isinstance(action, PatchMachineSet):
+            self._ledger.unapplied.add(action.lane)
         try:
             with pipeline.precondition(type(action).__name__):
                 written = await apply.apply(
@@ -192,7 +195,7 @@ class MachineSetsReconciler:
         match action:
             case PatchMachineSet(because=because) if written is not None:
                 self._event(written, BootImageEventReason.UPDATED, because, Severity.NORMAL)
-            case ReportMachineSet(lane=("set", _, Key() as key), status=status) if (
+            case ReportMachineSet(lane=("set", _, Key() as key, *_), status=status) if (
                 status.state == MachineSetState.FAILED
             ):
                 found = self._machine_sets[key.namespace].get(key)
@@ -252,5 +255,5 @@ def _facts_of(node: Node | None) -> tuple[object, ...] | None:
         return None
     ready = [one.status for one in node.status.conditions if one.type == "Ready"]
     info = node.status.node_info
-    label = node.metadata.labels.get(OS_RELEASE_LABEL)
-    return tuple(ready), info.os_image, info.architecture, label
+    labels = [node.metadata.labels.get(one) for one in (OS_RELEASE_LABEL, stream.STREAM_LABEL)]
+    return tuple(ready), info.os_image, info.architecture, *labels

@@ -1,17 +1,18 @@
 """The verdict on one machine set: why it keeps its image, or what is patched. Pure."""
 
+from collections.abc import Hashable
 from datetime import datetime, timedelta
 
 import msgspec
 
 from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistorySpec
-from lading.boot_images import history, machine_specs, release, rules, stream, templates
+from lading.boot_images import history, machine_specs, rules, templates
+from lading.boot_images.history import WantedPatch
 from lading.boot_images.machine_specs import MachineSpec
-from lading.boot_images.platforms.types import AmiFacts, BootImage, CurrentImage, TargetRequest
-from lading.boot_images.release import Release
+from lading.boot_images.platforms.types import AmiFacts, Api, BootImage, CurrentImage, TargetRequest
+from lading.boot_images.release import Part, Release
 from lading.boot_images.rules import Enrolment
-from lading.boot_images.stream import Golden
 from lading.boot_images.stubs import Choice, Stubs
 from lading.boot_images.types import (
     BootImageSettings,
@@ -41,6 +42,8 @@ class MachineSetDecision(msgspec.Struct, frozen=True, kw_only=True):
     patch: tuple[CloneTemplate | PatchMachineSet, ...] = ()
     stub: WriteStub | None = None
     retry_at: datetime | None = None
+    wanted: WantedPatch | None = None
+    lane: Hashable = None
 
 
 class ReconcileInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +55,6 @@ class ReconcileInput(msgspec.Struct, frozen=True, kw_only=True):
     release: Release
     enrolment: Enrolment
     stubs: Stubs
-    cluster_architecture: str
 
     @classmethod
     def of(
@@ -62,10 +64,9 @@ class ReconcileInput(msgspec.Struct, frozen=True, kw_only=True):
             observed=observed,
             settings=settings,
             moment=now,
-            release=release.release_of(observed),
+            release=Release(observed),
             enrolment=rules.enrolment(observed.configurations),
             stubs=Stubs(observed, now),
-            cluster_architecture=rules.cluster_architecture(observed),
         )
 
 
@@ -118,48 +119,42 @@ def _decide(current: _CurrentMachineSet, given: ReconcileInput) -> MachineSetDec
         return machine
     if isinstance(image, NotUpdated):
         return image
-    golden = given.release.golden
-    if isinstance(golden, NotUpdated):
-        return golden
-    target = _target(current, machine, image, golden, given)
+    part = given.release.proven_part(machine_set)
+    if isinstance(part, NotUpdated):
+        return part
+    target = _target(current, machine, image, part, given)
     if isinstance(target, NotUpdated):
         return target
     stub = given.stubs.choose(machine, machine_set.metadata.namespace)
     if isinstance(stub, NotUpdated):
         return stub
     if target.value != image.image.value or stub.secret != machine.secret:
-        other_writer = _other_writer(current, machine, image, target, stub.secret)
+        other_writer = _other_writer(current, machine, image, target, stub.secret, given)
         if other_writer is not None:
             return other_writer
     return _update(current, machine, image, target, stub, given)
+
+
+def _lane(machine_set: MachineSet, api: Api, target: BootImage, secret: str) -> Hashable:
+    """With the target, so that the failure of one release is not that of the next."""
+    return "set", api, machine_set.key, target.reference, secret
 
 
 def _target(
     current: _CurrentMachineSet,
     machine: MachineSpec,
     image: CurrentImage,
-    golden: Golden,
+    part: Part,
     given: ReconcileInput,
 ) -> BootImage | NotUpdated:
-    machine_set, observed = current.machine_set, given.observed
-    label = machine_set.metadata.labels.get(stream.STREAM_LABEL)
-    chosen = golden.chosen(label)
-    if chosen is None:
-        message = f"ConfigMap {stream.NAME} has no stream {label!r}"
-        return NotUpdated(Why.STREAM_UNKNOWN, message)
-    template = observed.templates.get(templates.reference_of(machine_set))
-    architecture = rules.architecture(
-        machine_set, given.cluster_architecture, template.status if template else None
-    )
-    if isinstance(architecture, NotUpdated):
-        return architecture
+    observed = given.observed
     return machine.platform.target(
         TargetRequest(
             api=observed.api,
             spec=machine.value,
             present=image,
-            stream=chosen,
-            architecture=architecture,
+            stream=part.stream,
+            architecture=part.architecture,
             infrastructure_name=rules.infrastructure_name(observed),
             region=rules.region(observed),
             is_in_history=history.proves(current.past, {image.field: image.image.value}),
@@ -175,22 +170,45 @@ def _other_writer(
     image: CurrentImage,
     target: BootImage,
     secret: str,
+    given: ReconcileInput,
 ) -> NotUpdated | None:
     """Two writers that restore their own values would never stop."""
-    path = machine.image_root
-    if path == machine_specs.PROVIDER_SPEC:
-        path = (*path, *image.path)
-    manager = rules.other_applier(current.machine_set, path)
-    if manager:
-        message = f"{manager} applies the boot image of this machine set; change the image there"
+    path = machine_specs.image_path(machine, image)
+    appliers = rules.appliers(current.machine_set, path)
+    if appliers:
+        manager = next(iter(appliers.values()))
+        name = current.machine_set.metadata.name
+        message = (
+            f"{manager} applies the boot image of this machine set; change the image there. "
+            f"If {manager} applies it no more, run `lading bootimage adopt {name}`"
+        )
         return NotUpdated(Why.MANAGED_BY_OTHER, message)
-    times = history.reversals(current.past, {image.field: target.value}, secret)
-    if times < history.REVERSALS_MAX:
+    times = history.patches(
+        current.past, _wanted(current.machine_set, image, target, secret, given)
+    )
+    if times < history.PATCHES_MAX:
         return None
     return NotUpdated(
         Why.COMPETING_WRITER,
-        f"{rules.last_manager(current.machine_set)} restored its own value {times} times; change "
-        f"the image there, then run `lading bootimage resume {current.machine_set.metadata.name}`",
+        f"{rules.other_owner(current.machine_set, path)} restored its own value {times} times; "
+        "change the image there, then run "
+        f"`lading bootimage resume {current.machine_set.metadata.name}`",
+    )
+
+
+def _wanted(
+    machine_set: MachineSet,
+    image: CurrentImage,
+    target: BootImage,
+    secret: str,
+    given: ReconcileInput,
+) -> WantedPatch:
+    observed = given.observed
+    return WantedPatch(
+        value={image.field: target.value},
+        secret=secret,
+        generation=machine_set.metadata.generation,
+        is_retry=_lane(machine_set, observed.api, target, secret) in observed.unapplied,
     )
 
 
@@ -210,8 +228,8 @@ def _update(
     if not changes and stub.write is None:
         verdict = current.verdict(Why.AS_EXPECTED, notes or "No errors", target.reference)
         return MachineSetDecision(verdict=verdict, field=image.field, is_of_stream=is_of_stream)
-    lane = stub.write.lane if stub.write else ("set", observed.api, machine_set.key)
-    failure = observed.failures.get(lane)
+    lane = _lane(machine_set, observed.api, target, stub.secret)
+    failure = observed.failures.get(stub.write.lane if stub.write else lane)
     retry_at = _retry_at(failure, given.settings.retry, given.moment)
     is_too_early = retry_at is not None and retry_at > given.moment
     why, message = Why.UPDATING, changes or f"Secret {stub.secret} is updated"
@@ -227,6 +245,7 @@ def _update(
             api=observed.api,
             image=target,
             secret=stub.secret,
+            lane=lane,
             template=observed.templates.get(templates.reference_of(machine_set)),
         )
     return MachineSetDecision(
@@ -235,6 +254,8 @@ def _update(
         is_of_stream=is_of_stream,
         image=target,
         secret=stub.secret,
+        wanted=_wanted(machine_set, image, target, stub.secret, given),
+        lane=lane,
         stub=None if is_too_early else stub.write,
         patch=patch,
         retry_at=retry_at if is_too_early else None,

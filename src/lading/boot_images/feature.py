@@ -203,6 +203,12 @@ FEATURE = Feature(
                 ),
                 _right(
                     cluster_api.GROUP,
+                    "clusters",
+                    verbs=("get",),
+                    namespaces=_DEFAULTS.cluster_api_namespaces,
+                ),
+                _right(
+                    cluster_api.GROUP,
                     "machinedeployments",
                     "machines",
                     verbs=("list",),

@@ -8,11 +8,14 @@ import hashlib
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from lading.api.machineconfiguration.boot_image_history import (
     DETAILS_MAX,
     BootImageHistoryDetail,
     IntendedBootImage,
     MachineSetBootImageHistorySpec,
+    PatchCount,
     SetBy,
 )
 from lading.boot_images.platforms.types import Api, BootImage
@@ -21,8 +24,20 @@ from lading.kernel.objects import Key
 from lading.kernel.values import replace
 
 NAME_CHARACTERS_MAX = 253
-REVERSALS_MAX = 2  # how often another writer may restore its value
+PATCHES_MAX = 2  # to one value; another writer restored its own each time
 _PREFIXES = {Api.MACHINE: "machine", Api.CLUSTER: "cluster"}
+
+
+class WantedPatch(msgspec.Struct, frozen=True, kw_only=True):
+    """What a patch would make of a machine set."""
+
+    value: dict[str, Any]
+    """The image field with its exact value."""
+    secret: str
+    generation: int
+    """Of the machine set as it is now; 0 if it is not known."""
+    is_retry: bool = False
+    """The API server did not apply the last patch."""
 
 
 def name_of(api: Api, key: Key) -> str:
@@ -83,15 +98,23 @@ def _proven(
 
 
 def with_intention(
-    spec: MachineSetBootImageHistorySpec, *, field: str, image: BootImage, secret: str
+    spec: MachineSetBootImageHistorySpec, wanted: WantedPatch, *, image: BootImage
 ) -> MachineSetBootImageHistorySpec:
+    """Written before the patch, so a patch is counted even if Lading is killed after it."""
     intended = IntendedBootImage(
         boot_image_ref=image.reference[:1024],
-        stub_secret_ref=secret,
-        boot_image={field: image.value},
+        stub_secret_ref=wanted.secret,
+        boot_image=wanted.value,
         set_by=SetBy.LADING_MARKETPLACE if image.is_of_marketplace else SetBy.LADING,
     )
-    return replace(spec, intended=intended)
+    patched = PatchCount(
+        boot_image=wanted.value,
+        stub_secret_ref=wanted.secret,
+        times=patches(spec, wanted) + 1,
+        generation=wanted.generation,
+        resumed_time=spec.resumed_time,
+    )
+    return replace(spec, intended=intended, patched=patched)
 
 
 def proves(spec: MachineSetBootImageHistorySpec, value: dict[str, Any]) -> bool:
@@ -101,15 +124,19 @@ def proves(spec: MachineSetBootImageHistorySpec, value: dict[str, Any]) -> bool:
     return value in (one.boot_image for one in entries if one.set_by in proven)
 
 
-def reversals(spec: MachineSetBootImageHistorySpec, value: dict[str, Any], secret: str) -> int:
-    """How often Lading set this value since updates were resumed."""
-    after = -1 if spec.resumed_after_index is None else spec.resumed_after_index
-    ours = (SetBy.LADING, SetBy.LADING_MARKETPLACE)
-    return sum(
-        (one.boot_image, one.stub_secret_ref) == (value, secret) and one.set_by in ours
-        for one in spec.details
-        if one.index > after
-    )
+def patches(spec: MachineSetBootImageHistorySpec, wanted: WantedPatch) -> int:
+    """How often Lading patched the machine set to this value since updates were resumed.
+
+    The last patch does not count if it was not applied: the API server said so, or the machine set
+    still has the generation from before it.
+    """
+    last = spec.patched
+    if last is None or last.resumed_time != spec.resumed_time:
+        return 0
+    if (last.boot_image, last.stub_secret_ref) != (wanted.value, wanted.secret):
+        return 0
+    is_unchanged = last.generation == wanted.generation != 0
+    return last.times - 1 if wanted.is_retry or is_unchanged else last.times
 
 
 def _kept(details: tuple[BootImageHistoryDetail, ...]) -> tuple[BootImageHistoryDetail, ...]:

@@ -1,6 +1,6 @@
 """Where a machine set keeps its image and its stub, and how both are patched. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import msgspec
@@ -57,6 +57,12 @@ def current_image(api: Api, machine: MachineSpec | NotUpdated) -> CurrentImage |
     if isinstance(machine, NotUpdated):
         return machine
     return machine.platform.present(api, machine.value)
+
+
+def image_path(machine: MachineSpec, image: CurrentImage) -> Path:
+    """The path of the image in the machine set, or of the reference to its template."""
+    root = machine.image_root
+    return (*root, *image.path) if root == PROVIDER_SPEC else root
 
 
 def _of_provider_spec(value: Any) -> MachineSpec | NotUpdated:
@@ -129,11 +135,11 @@ def patch(
     api: Api,
     image: BootImage,
     secret: str,
+    lane: Hashable,
     template: MachineTemplate | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> tuple[CloneTemplate | PatchMachineSet, ...]:
     """One patch for image and stub. Cluster API keeps images in templates, so one is cloned."""
-    lane = "set", api, machine_set.key
     operations = [guard(machine_set)]
     cloned: tuple[CloneTemplate, ...] = ()
     if image.value != present.image.value:

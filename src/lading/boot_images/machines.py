@@ -146,6 +146,16 @@ async def _listed(
     return []
 
 
+async def get_served(api: Kube, resource: Resource[T], name: str, namespace: str) -> T | None:
+    """The object in the first version that is served; None if it does not exist."""
+    for version in cluster_api.VERSIONS:
+        try:
+            return await api.get(replace(resource, version=version), name, namespace=namespace)
+        except kube.NotFound:
+            continue
+    return None
+
+
 def _node_of(machine: Machine) -> str:
     found = value_at(machine.status, ("nodeRef", "name"))
     return found if isinstance(found, str) else ""

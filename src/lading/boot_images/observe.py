@@ -10,19 +10,21 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from lading.api.cluster_api import MachineTemplate, TemplateKey, machine_templates
+from lading.api.cluster_api import CLUSTERS, MachineTemplate, TemplateKey, machine_templates
 from lading.api.core import SECRETS, Secret
 from lading.api.machine import MACHINE_SETS, MachineSet
-from lading.boot_images import machine_specs, machines, release, rules, stubs, templates
+from lading.boot_images import machine_specs, machines, rules, stubs, templates
 from lading.boot_images.machine_specs import MachineSpec
 from lading.boot_images.platforms import aws
 from lading.boot_images.platforms.types import AmiFacts, Api, CurrentImage
+from lading.boot_images.release import Release
 from lading.boot_images.types import (
     CLONED_KINDS,
     BootImageSettings,
     ObservedMachineSets,
     UnreadSecret,
 )
+from lading.boot_images.verdicts import NotUpdated, Why
 from lading.kernel.objects import Key, Resource
 from lading.kernel.values import replace
 from lading.ports import kube
@@ -67,6 +69,9 @@ class _KeptReads(Generic[K, V]):
     def forget(self, key: K) -> None:
         self._kept.pop(key, None)
 
+    def forget_all(self) -> None:
+        self._kept.clear()
+
     def _holds(self, known: tuple[datetime, V], now: datetime) -> bool:
         read_at, found = known
         return self._is_final(found) or timedelta() <= now - read_at < self._interval
@@ -92,6 +97,9 @@ class Observer:
         self._ec2 = ec2
         self._is_preview = is_preview
         interval = settings.secrets_interval
+        self._clock = clock
+        self._in_use_read_at: datetime | None = None
+        self._resumed: frozenset[str] = frozenset()
         self._secrets = _KeptReads(self._read_secret, clock, interval)
         self._amis = _KeptReads(self._read_ami, clock, interval, _is_final)
 
@@ -101,18 +109,25 @@ class Observer:
 
     async def complete(self, observed: ObservedMachineSets) -> ObservedMachineSets:
         observed = await self._with_templates(observed)
-        if release.needs_machines(observed.golden, observed.cluster_version):
-            observed = replace(observed, machine_images=await self._machine_images(observed))
         enrolment = rules.EVERY_MACHINE_SET
         if not self._is_preview:
             enrolment = rules.enrolment(observed.configurations)
+        resumed = frozenset(one.spec.resumed_time for one in observed.histories) - {""}
+        if resumed != self._resumed:  # a person who resumes updates has often edited a stub
+            self._resumed = resumed
+            self._secrets.forget_all()
+        golden, sets = Release(observed), observed.machine_sets
+        if any(
+            enrolment.includes(observed.api, one) and golden.needs_machines(one) for one in sets
+        ):
+            observed = replace(observed, machine_images=await self._machine_images(observed))
         secrets: set[Key] = set()
         amis: set[tuple[str, str]] = set()
         for one in observed.machine_sets:
             machine = machine_specs.machine_spec(observed.api, one, observed.templates)
             if enrolment.includes(observed.api, one) and isinstance(machine, MachineSpec):
                 if machine.secret:
-                    secrets |= set(stubs.wanted(one.metadata.namespace, machine.secret))
+                    secrets |= stubs.wanted(one.metadata.namespace, machine.secret)
                 amis |= _ami_of(machine, observed)
         answered = await self._amis.get(sorted(amis) if self._ec2 else ())
         return replace(
@@ -130,14 +145,30 @@ class Observer:
             observed,
             templates=await read_templates(self._api, sets, namespaces_of_clones=namespaces),
             other_machine_sets=await _authorities(self._api, self._settings),
+            cluster_pause=await self._cluster_pause(rules.cluster_name(observed, self._settings)),
         )
         unused = templates.may_be_unused(observed)
-        if not unused or self._is_preview:
+        now, before = self._clock.now(), self._in_use_read_at
+        is_early = before is not None and now - before < self._settings.templates_interval
+        if not unused or self._is_preview or is_early:
             return observed
+        self._in_use_read_at = now
         kinds = {kind for kind, _, _ in unused}
         # Not from a cache: it may lag behind, and a clone in use must not be deleted.
         in_use = await machines.templates_in_use(self._api, self._settings, kinds)
         return replace(observed, templates_in_use=in_use)
+
+    async def _cluster_pause(self, name: str) -> NotUpdated | None:
+        """Read before every plan: `clusterctl move` pauses a Cluster and moves its objects."""
+        for namespace in self._settings.cluster_api_namespaces if name else ():
+            try:
+                found = await machines.get_served(self._api, CLUSTERS, name, namespace)
+            except kube.Forbidden:
+                message = f"the controller may not read Cluster {namespace}/{name}"
+                return NotUpdated(Why.FORBIDDEN, message)
+            if found is not None and rules.is_paused(found):
+                return NotUpdated(Why.PAUSED, f"Cluster {namespace}/{name} is paused")
+        return None
 
     async def _machine_images(self, observed: ObservedMachineSets) -> dict[str, str]:
         name = rules.cluster_name(observed, self._settings)

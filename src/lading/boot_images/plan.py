@@ -44,7 +44,7 @@ def plan(
     stub_writes = {one.stub.lane: one.stub for one in decisions if one.stub is not None}
     cloned = [each for one in decisions for each in one.patch if isinstance(each, CloneTemplate)]
     removals = templates.Removals()
-    if not given.enrolment.is_reporting_only:
+    if not given.enrolment.is_reporting_only and observed.cluster_pause is None:
         removals = templates.plan_removals(observed, settings, now, cloned=cloned)
     return Plan(
         actions=(
@@ -87,16 +87,16 @@ def history_key(spec: MachineSetBootImageHistorySpec) -> Key:
 
 
 def _stamp(observed: ObservedMachineSets, release: Release) -> tuple[StampGolden, ...]:
-    if observed.golden is None or release.proof is None or not release.proof.stamp:
+    stamp = release.stamp()
+    if observed.golden is None or not stamp:
         return ()
-    metadata = observed.golden.metadata
-    stamp = StampGolden(
+    action = StampGolden(
         key=observed.golden.key,
-        resource_version=metadata.resource_version,
-        proof=release.proof.stamp,
-        because=release.proof.message,
+        resource_version=observed.golden.metadata.resource_version,
+        proof=stamp,
+        because="; ".join(release.messages()),
     )
-    return (stamp,)
+    return (action,)
 
 
 def _actions(
@@ -108,15 +108,15 @@ def _actions(
 ) -> tuple[Action, ...]:
     """One lane: the history before the patch, the status, the patch, the history after it."""
     machine_set = decision.verdict.machine_set
-    lane = "set", api, machine_set.key
+    lane = decision.lane or ("set", api, machine_set.key)
     key = Key(namespace, history.name_of(api, machine_set.key))
     existing = histories.get(key)
     before = existing.spec if existing else history.empty(api, machine_set.key)
     seen = _with_present(before, decision, now)
     intended, after = seen, seen
-    if decision.patch and decision.image is not None:
+    if decision.patch and decision.image is not None and decision.wanted is not None:
         image, secret = decision.image, decision.secret
-        intended = history.with_intention(seen, field=decision.field, image=image, secret=secret)
+        intended = history.with_intention(seen, decision.wanted, image=image)
         after = history.with_observed(
             intended, field=decision.field, image=image, secret=secret, is_of_stream=True, now=now
         )

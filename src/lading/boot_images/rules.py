@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from lading.api.cluster_api import Cluster
 from lading.api.machine import MachineSet
 from lading.api.openshift_config import Infrastructure
 from lading.api.operator import (
@@ -19,6 +20,7 @@ from lading.boot_images.machine_specs import whole
 from lading.boot_images.platforms.types import Api, Path, value_at
 from lading.boot_images.types import (
     FIELD_MANAGER,
+    NOT_PAUSED,
     PAUSE_ANNOTATION,
     PAUSED,
     BootImageSettings,
@@ -203,10 +205,13 @@ def reason_to_skip(
         is_cluster = (group, owner.kind, owner.name) == (Api.CLUSTER, "Cluster", name)
         if api is Api.MACHINE or not is_cluster:
             return NotUpdated(Why.OWNED, f"{owner.kind} {owner.name} owns the machine set")
-    if metadata.annotations.get(PAUSE_ANNOTATION) == PAUSED:
-        return NotUpdated(
-            Why.PAUSED, "boot image updates are paused; see `lading bootimage resume`"
-        )
+    if observed.cluster_pause is not None:
+        return observed.cluster_pause
+    pause = metadata.annotations.get(PAUSE_ANNOTATION, NOT_PAUSED[0])
+    if pause not in NOT_PAUSED:
+        note = "" if pause == PAUSED else f"; any value of {PAUSE_ANNOTATION} but active pauses"
+        message = f"boot image updates are paused; see `lading bootimage resume`{note}"
+        return NotUpdated(Why.PAUSED, message)
     if CLUSTER_PAUSE_ANNOTATION in metadata.annotations:
         return NotUpdated(
             Why.PAUSED, f"annotation {CLUSTER_PAUSE_ANNOTATION} pauses the machine set"
@@ -221,6 +226,11 @@ def reason_to_skip(
         message = f"the authoritative API of this machine set is {authority}"
         return NotUpdated(Why.MIRROR, message)
     return None
+
+
+def is_paused(cluster: Cluster) -> bool:
+    is_annotated = CLUSTER_PAUSE_ANNOTATION in cluster.metadata.annotations
+    return is_annotated or value_at(cluster.spec, ("paused",)) is True
 
 
 def authority_of(machine_set: MachineSet) -> str:
@@ -279,12 +289,13 @@ def cluster_architecture(observed: ObservedMachineSets) -> str:
     return everywhere.pop() if len(everywhere) == 1 else ""
 
 
-def other_applier(machine_set: MachineSet, path: Path) -> str:
-    """Another field manager that server-side applies this field; empty if there is none."""
-    for entry in machine_set.metadata.managed_fields:
-        if entry.operation == "Apply" and entry.manager != FIELD_MANAGER and _owns(entry, path):
-            return entry.manager
-    return ""
+def appliers(machine_set: MachineSet, path: Path) -> dict[int, str]:
+    """The other managers that server-side apply this field, by the index of their entry."""
+    return {
+        index: entry.manager
+        for index, entry in enumerate(machine_set.metadata.managed_fields)
+        if entry.operation == "Apply" and entry.manager != FIELD_MANAGER and _owns(entry, path)
+    }
 
 
 def _owns(entry: ManagedFields, path: Path) -> bool:
@@ -299,7 +310,11 @@ def _owns(entry: ManagedFields, path: Path) -> bool:
     return True
 
 
-def last_manager(machine_set: MachineSet) -> str:
-    """The other manager that wrote the set last, as far as the managed fields tell."""
-    others = [one.manager for one in machine_set.metadata.managed_fields if not one.subresource]
-    return next((one for one in reversed(others) if one and one != FIELD_MANAGER), "another writer")
+def other_owner(machine_set: MachineSet, path: Path) -> str:
+    """The other manager that wrote this field, as far as the managed fields tell."""
+    owners = [
+        one.manager
+        for one in machine_set.metadata.managed_fields
+        if not one.subresource and one.manager != FIELD_MANAGER and _owns(one, path)
+    ]
+    return next((one for one in reversed(owners) if one), "another writer")

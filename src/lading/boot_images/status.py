@@ -133,11 +133,16 @@ def _ours(one: MachineConfiguration) -> dict[str, Any]:
 def progressing(histories: Iterable[MachineSetBootImageHistory], enrolment: Enrolment) -> Condition:
     if enrolment.why is Why.OPT_IN_AMBIGUOUS:
         return _condition(PROGRESSING, False, Why.OPT_IN_AMBIGUOUS, enrolment.problem)
-    states = [one.status.state for one in _alive(histories)]
+    alive = tuple(_alive(histories))
+    states = [one.status.state for one in alive]
     enrolled = [one for one in states if one and one != MachineSetState.NOT_ENROLLED]
     current = enrolled.count(MachineSetState.CURRENT)
     skipped = enrolled.count(MachineSetState.SKIPPED) + enrolled.count(MachineSetState.MANUAL)
     message = f"{current} of {len(enrolled)} machine sets updated, {skipped} skipped"
+    waiting = [one.status for one in alive if one.status.state == MachineSetState.WAITING]
+    if waiting:
+        reasons = "; ".join(sorted({one.message for one in waiting}))
+        message += f", {len(waiting)} waiting: {reasons}"
     is_working = MachineSetState.UPDATING in enrolled or MachineSetState.WAITING in enrolled
     return _condition(
         PROGRESSING, is_working, Why.UPDATING if is_working else Why.AS_EXPECTED, message

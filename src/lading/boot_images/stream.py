@@ -47,27 +47,26 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
         found = self.at(*path)
         return tuple(found) if isinstance(found, dict) else ()
 
-    def releases(self) -> frozenset[str]:
-        """Every release that the stream names, in any architecture."""
-        found: set[str] = set()
-        for name in self.keys("architectures"):
-            artifacts = ("architectures", name, "artifacts")
-            found |= {self.text(*artifacts, one, "release") for one in self.keys(*artifacts)}
-            found.add(self.text("architectures", name, "images", "gcp", "release"))
-        return frozenset(found - {""})
+    def digest(self, architecture: str) -> str:
+        """Of all that the stream has for this architecture."""
+        found = msgspec.json.encode(self.at("architectures", architecture), order="sorted")
+        return "sha256:" + hashlib.sha256(found).hexdigest()
 
-    def images(self) -> frozenset[str]:
-        """Every boot image that the stream names, as its platform shows it in one line."""
-        found: set[str] = set()
-        for name in self.keys("architectures"):
-            images = ("architectures", name, "images")
-            project, image = self.text(*images, "gcp", "project"), self.text(*images, "gcp", "name")
-            if project and image:
-                found.add(f"projects/{project}/global/images/{image}")
-            regions = (*images, "aws", "regions")
-            found |= {self.text(*regions, one, "image") for one in self.keys(*regions)}
-            found |= self._marketplace(name)
-        return frozenset(found - {""})
+    def releases(self, architecture: str) -> frozenset[str]:
+        """Every release that the stream names for this architecture."""
+        root = ("architectures", architecture)
+        artifacts = (*root, "artifacts")
+        found = {self.text(*artifacts, one, "release") for one in self.keys(*artifacts)}
+        return frozenset({*found, self.text(*root, "images", "gcp", "release")} - {""})
+
+    def images(self, architecture: str) -> frozenset[str]:
+        """Every boot image for this architecture, as its platform shows it in one line."""
+        images = ("architectures", architecture, "images")
+        project, name = self.text(*images, "gcp", "project"), self.text(*images, "gcp", "name")
+        found = {f"projects/{project}/global/images/{name}"} if project and name else set()
+        regions = (*images, "aws", "regions")
+        found |= {self.text(*regions, one, "image") for one in self.keys(*regions)}
+        return frozenset((found | self._marketplace(architecture)) - {""})
 
     def _marketplace(self, architecture: str) -> set[str]:
         root = ("architectures", architecture, "rhel-coreos-extensions", "marketplace", "azure")
@@ -83,10 +82,13 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
     release_version: str
     operator_version: str = ""
     """`MCOReleaseImageVersion`, which OpenShift's operator adds."""
-    digest: str
-    """The digest of the streams. An edited stream needs a new proof."""
     default: Stream
     named: Mapping[str, Stream]
+
+    def digests(self) -> frozenset[str]:
+        """One for each part: a part is one architecture of one stream."""
+        streams = (self.default, *self.named.values())
+        return frozenset(each.digest(one) for each in streams for one in each.keys("architectures"))
 
     def chosen(self, label: str | None) -> Stream | None:
         """The stream that the label of a machine set names; None if there is none."""
@@ -102,11 +104,9 @@ def golden(data: Mapping[str, str]) -> Golden:
         raise Broken("releaseVersion is missing or malformed")
     default = _parsed(data, "stream")
     named = _parsed(data, "streams") if "streams" in data else {}
-    text = data["stream"] + "\n" + data.get("streams", "")
     return Golden(
         release_version=release,
         operator_version=data.get("MCOReleaseImageVersion", "").strip(),
-        digest="sha256:" + hashlib.sha256(text.encode()).hexdigest(),
         default=Stream(value=default),
         named={name: Stream(value=value) for name, value in named.items()},
     )

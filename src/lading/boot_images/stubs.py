@@ -40,10 +40,22 @@ def source_of(name: str) -> str:
     return name.removesuffix(STUB_SUFFIX)
 
 
-def wanted(namespace: str, secret: str) -> tuple[Key, Key]:
-    """The source and the managed copy. Both are read."""
-    source = source_of(secret)
-    return Key(namespace, source), Key(namespace, source + STUB_SUFFIX)
+def wanted(namespace: str, secret: str) -> frozenset[Key]:
+    """The Secrets to read: the named one, its source if it is a copy, and its own copy."""
+    names = {secret, source_of(secret), secret + STUB_SUFFIX}
+    return frozenset(Key(namespace, one) for one in names)
+
+
+def _source_and_copy(
+    namespace: str, secret: str, found: Mapping[Key, Secret | UnreadSecret]
+) -> tuple[Key, Key]:
+    """A name like that of a copy may be of another owner; a copy works without its source."""
+    named, source = Key(namespace, secret), Key(namespace, source_of(secret))
+    present, before = found.get(named), found.get(source)
+    if named == source or (isinstance(present, Secret) and not is_ours(present)):
+        return named, Key(namespace, secret + STUB_SUFFIX)
+    is_gone = before is None or (isinstance(before, UnreadSecret) and before.is_missing)
+    return (named if is_gone and isinstance(present, Secret) else source), named
 
 
 class Stubs:
@@ -60,7 +72,7 @@ class Stubs:
             if observed.api is Api.CLUSTER:
                 return Choice(secret="")  # the bootstrap provider makes a stub for each machine
             return NotUpdated(Why.STUB_MISSING, "the machine spec names no user data Secret")
-        source_key, copy_key = wanted(namespace, spec.secret)
+        source_key, copy_key = _source_and_copy(namespace, spec.secret, observed.secrets)
         source = _read(observed.secrets.get(source_key), source_key)
         if isinstance(source, NotUpdated):
             return source
@@ -72,6 +84,8 @@ class Stubs:
         if isinstance(stub, NotUpdated):
             return stub
         warnings = tuple(f"Secret {source_key}: {one}" for one in (*stub.losses, *stub.notes))
+        if source_key == copy_key:
+            warnings += (f"Secret {source_of(spec.secret)} is gone; its copy is used as it is",)
         final = data if stub.data is None else stub.data
         # Cluster API's providers compress user data or store it elsewhere.
         limit = spec.platform.user_data_bytes_max if observed.api is Api.MACHINE else None

@@ -116,9 +116,9 @@ def plan_removals(
     cloned: Iterable[CloneTemplate],
 ) -> Removals:
     """`cloned` are the templates that this plan makes. They count as in use."""
-    in_use = observed.templates_in_use
+    in_use, later = observed.templates_in_use, now + settings.templates_interval
     if in_use is None:
-        return Removals()
+        return Removals(recheck_at=later if may_be_unused(observed) else None)
     in_use |= {_key_of(one) for one in cloned}
     found = [
         _removal(key, observed, settings, now, is_in_use=key in in_use)
@@ -142,10 +142,8 @@ def _removal(
     template = observed.templates[key]
     version = TemplateVersion.of(template)
     marked = template.metadata.annotations.get(UNUSED_ANNOTATION)
-    again_at = now + settings.secrets_interval
-    failure = observed.failures.get(version.lane)
-    is_too_early = failure is not None and failure.failed_at + settings.secrets_interval > now
-    if is_too_early or template.metadata.deletion_timestamp:
+    again_at = now + settings.templates_interval
+    if template.metadata.deletion_timestamp:
         return Removals(recheck_at=again_at)
     if is_in_use:
         if marked is None:

@@ -17,7 +17,7 @@ from lading.api.machineconfiguration.boot_image_history import (
 from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MachineConfiguration
 from lading.boot_images.platforms.types import AmiFacts, Api, BootImage
-from lading.boot_images.verdicts import MachineSetState, Why
+from lading.boot_images.verdicts import MachineSetState, NotUpdated, Why
 from lading.kernel.backoff import Backoff
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
@@ -31,13 +31,15 @@ MANAGED_BOOT_IMAGES = Gate(
 FIELD_MANAGER = "lading-boot-images"
 PAUSE_ANNOTATION = "lading.dev/boot-image-updates"
 PAUSED = "paused"
+NOT_PAUSED = ("active", "enabled")
+"""The values of the annotation that do not pause updates; any other value does."""
 PROOF_ANNOTATION = "lading.dev/boot-images-proven"
 OS_RELEASE_LABEL = "lading.dev/os-release"
 STUB_SUFFIX = "-spec-3-managed"
 """The name of a managed copy of a stub ends with it."""
 CLONED_KINDS = ("GCPMachineTemplate", "AWSMachineTemplate", "AzureMachineTemplate")
 """The templates of all platforms that are not manual. No other template is cloned."""
-_RETRY = Backoff(seconds_min=5, seconds_max=300)
+_RETRY = Backoff(seconds_min=5, seconds_max=60)
 
 
 class BootImageSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +54,10 @@ class BootImageSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Boot images that may be replaced without proof; a `*` at the end matches any text."""
     changes_debounce_seconds: float = 0.3
     """An upgrade changes many objects close together."""
-    secrets_interval: timedelta = timedelta(minutes=10)
+    secrets_interval: timedelta = timedelta(minutes=1)
     """How often Secrets are read. A watch would keep all Secrets of the namespace in memory."""
+    templates_interval: timedelta = timedelta(minutes=10)
+    """How often all machines are listed, to find out whether they need an old template."""
     after_stub_delay: timedelta = timedelta(seconds=1)
     """How soon a written stub is read back. No watch reports it."""
     retry: Backoff = _RETRY
@@ -98,6 +102,8 @@ class ObservedMachineSets(msgspec.Struct, frozen=True, kw_only=True):
     other_machine_sets: Mapping[str, str] = {}
     """The authoritative API of each machine set of the other API, by name."""
     templates: Mapping[TemplateKey, MachineTemplate] = {}
+    cluster_pause: NotUpdated | None = None
+    """Why nothing of the Cluster may change now, as for `clusterctl move`."""
     templates_in_use: frozenset[TemplateKey] | None = None
     """Templates that a machine set, a deployment or a machine needs; None if unknown."""
     histories: tuple[MachineSetBootImageHistory, ...] = ()
@@ -115,7 +121,9 @@ class ObservedMachineSets(msgspec.Struct, frozen=True, kw_only=True):
     amis: Mapping[str, AmiFacts] = {}
     """What EC2 answered about the AMIs of machine sets, by id."""
     failures: Mapping[Hashable, FailedWrite] = {}
-    """Failed writes by lane."""
+    """Failed writes by lane. The lane of a machine set has the target in it."""
+    unapplied: frozenset[Hashable] = frozenset()
+    """The lanes of patches that the API server did not apply, for any reason."""
 
 
 class MachineSetVerdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -83,6 +83,8 @@ class Why(StrEnum):
     """It selects an AMI by filter or ARN."""
     PURCHASE_PLAN = "PurchasePlan"
     """Its image belongs to another Marketplace product."""
+    GENERATION_UNKNOWN = "GenerationUnknown"
+    """Its image does not tell the generation of the virtual machine."""
     SECURITY_TYPE = "SecurityType"
     """It uses confidential VMs or trusted launch."""
     COMPETING_WRITER = "CompetingWriter"

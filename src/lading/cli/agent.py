@@ -27,6 +27,7 @@ _REMOVED = {
     "--expansion-factor": Removed("the estimate of unpacked sizes is fixed", has_value=True),
     "--log-format": REMOVED_LOG_FORMAT,
 }
+FormerNames = options.with_former_options(renamed={"--node-name": "--node"}, removed=_REMOVED)
 
 
 class _Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,9 +48,10 @@ def _period_option(name: str, default: timedelta, text: str) -> options.Decorato
     )
 
 
-@click.command(name="agent", cls=options.with_former_options(removed=_REMOVED))
+@click.command(name="agent", cls=FormerNames)
 @click.option(
-    "--node-name",
+    "--node",
+    "node_name",
     metavar="NAME",
     envvar="NODE_NAME",
     required=True,

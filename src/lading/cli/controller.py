@@ -4,7 +4,6 @@ import os
 import random
 import socket
 import uuid
-from datetime import timedelta
 
 import click
 
@@ -16,36 +15,30 @@ from lading.cli.options import Removed
 from lading.cli.prepull.settings import prepull_options
 from lading.cli.process import REMOVED_LOG_FORMAT, ServingProcess, process_options
 from lading.cli.prune.pruner_settings import pruner_options
-from lading.kernel.errors import Malformed
 from lading.kernel.feature_gates import Gates
 from lading.kernel.values import replace
-from lading.loop.election import CLIENT_GO_TIMING, Timing
 from lading.prepull.types import PrePullSettings
 from lading.pruning.operator.types import PrunerSettings
 from lading.wiring import controller
 from lading.wiring.clock import system_clock
 
-_SECOND = timedelta(seconds=1)
-_DERIVED = Removed("it follows from --leader-elect-lease-duration", has_value=True)
+_ELECTION = Removed("leader election has the times of client-go", has_value=True)
+_OWN_POD = Removed("the variables POD_NAME and NODE_NAME name them", has_value=True)
 _REMOVED = {
-    "--leader-elect-renew-deadline": _DERIVED,
-    "--leader-elect-retry-period": _DERIVED,
+    "--boot-images-namespace": Removed(
+        "the namespace of ConfigMap coreos-bootimages is fixed", has_value=True
+    ),
+    "--keep-unused-templates": Removed("the period is fixed", has_value=True),
+    "--leader-elect-lease-duration": _ELECTION,
+    "--leader-elect-renew-deadline": _ELECTION,
+    "--leader-elect-retry-period": _ELECTION,
     "--log-format": REMOVED_LOG_FORMAT,
+    "--node-name": _OWN_POD,
+    "--pod-name": _OWN_POD,
+    "--machine-namespace": Removed(
+        "OpenShift reads machine sets only in openshift-machine-api", has_value=True
+    ),
 }
-
-
-def timing(text: str) -> Timing:
-    """A lease of this length; renewals keep client-go's proportions of 15, 10 and 2 seconds."""
-    lease = options.positive_period(text)
-    if lease % _SECOND:
-        raise Malformed(what="lease duration", text=text, reason="expected whole seconds")
-    seconds = lease // _SECOND
-    usual = CLIENT_GO_TIMING
-    return Timing(
-        lease_seconds=seconds,
-        renew_deadline_seconds=seconds * usual.renew_deadline_seconds / usual.lease_seconds,
-        retry_seconds=seconds * usual.retry_seconds / usual.lease_seconds,
-    )
 
 
 @click.command(name="controller", cls=options.with_former_options(removed=_REMOVED))
@@ -54,15 +47,6 @@ def timing(text: str) -> Timing:
 @ec2_options
 @prepull_options
 @pruner_options
-@click.option(
-    "--leader-elect-lease-duration",
-    "election",
-    metavar="DURATION",
-    callback=options.meaning(timing),
-    default=f"{CLIENT_GO_TIMING.lease_seconds}s",
-    show_default=True,
-    help="How long the other replicas wait for a leader that does not renew its lease.",
-)
 @connection.target_options
 @process_options
 def command(
@@ -73,7 +57,6 @@ def command(
     clouds: CloudAccess,
     prepull: PrePullSettings,
     pruner: PrunerSettings,
-    election: Timing,
 ) -> None:
     """Run the controllers. --namespace is the namespace of the Lease; default: the pod's."""
     # The manifests set both variables from the fields of the controller's own pod.
@@ -84,7 +67,7 @@ def command(
         replace(prepull, pod_name=pod_name, node_name=node_name),
         replace(pruner, pod_name=pod_name),
     )
-    running.run(process.serve(lambda: _run(target, process, gates, own, election)))
+    running.run(process.serve(lambda: _run(target, process, gates, own)))
 
 
 async def _run(
@@ -92,7 +75,6 @@ async def _run(
     process: ServingProcess,
     gates: Gates,
     settings: tuple[object, ...],
-    election: Timing,
 ) -> None:
     clock, rng = system_clock(), random.SystemRandom()
     connection = target.found()
@@ -116,7 +98,6 @@ async def _run(
                 rng=rng,
                 namespace=target.default_namespace,
                 identity=f"{socket.gethostname()}_{uuid.uuid4()}",
-                timing=election,
             ),
         )
         await process.run(runtime)

@@ -19,11 +19,14 @@ from lading.wiring.features import DEFINITIONS
 )
 @connection.target_options
 def command(target: Target, is_applied: bool) -> None:
-    """Print the CustomResourceDefinitions, ready for `kubectl apply --server-side -f -`."""
+    """Print the CustomResourceDefinitions, ready for `kubectl apply --server-side -f -`.
+
+    A kind that another project installs too is not printed: `--apply` looks for its owner first.
+    """
     if is_applied:
         running.run(_apply(target))
     else:
-        documents = [definitions.as_yaml(definition) for definition in DEFINITIONS]
+        documents = [definitions.as_yaml(one) for one in DEFINITIONS if not one.shared_with]
         click.echo("---\n".join(documents), nl=False)
 
 

@@ -34,7 +34,7 @@ from lading.wiring.live_progress import LiveProgress
 @click.option(
     "--plan",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A file of `lading prune plan` to show; --contents of that command adds what is kept.",
+    help="The plan of a prune run to show: a file of `lading prune images --save-plan`.",
 )
 @options.files_option(
     required=False, help="PinnedImageSets to plan: a file or a folder; may be repeated."

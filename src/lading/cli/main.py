@@ -15,6 +15,7 @@ from lading.kernel import texts
 
 _COMMANDS = {
     "demo": "Run a cluster on this machine, check every feature, and end.",
+    "sim": "Run a simulated cluster under seeds, with faults, and check the promises.",
     "up": "Run a cluster on this machine until Ctrl-C.",
     "dashboard": "Show the images of a cluster on a page in your browser.",
     "apply": "Create or update objects from files.",

@@ -28,9 +28,10 @@ from lading.wiring.clock import system_clock
 from lading.wiring.live_progress import LiveProgress
 
 
-@click.command(name="up")
+@click.command(name="up", cls=options.with_former_options(renamed={"--data": "--state-dir"}))
 @click.option(
-    "--data",
+    "--state-dir",
+    "data",
     metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
     default=connection.DEFAULT_DATA,

@@ -59,7 +59,7 @@ def _check_owner(path: Path, found: os.stat_result) -> None:
     if found.st_uid != os.geteuid():
         raise UnsafeFile(
             f"{path} belongs to the user with the ID {found.st_uid}, expected {os.geteuid()};"
-            " choose a folder of your own with --data"
+            " choose a folder of your own with --state-dir"
         )
 
 
@@ -67,6 +67,6 @@ def _check_mode(path: Path, found: os.stat_result) -> None:
     if found.st_mode & _OTHERS_WRITE:
         raise UnsafeFile(
             f"{path} can be written by other users (mode {found.st_mode & 0o777:04o}); choose"
-            " another folder with --data, or if you trust its content, run"
+            " another folder with --state-dir, or if you trust its content, run"
             f" chmod -R go-w {shlex.quote(str(path))}"
         )

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping
 import msgspec
 
 from lading.api.apiextensions import CustomResourceDefinition
-from lading.api.definitions import OWNER, OWNER_LABEL, Definition
+from lading.api.definitions import OWNER, OWNER_LABEL, PROJECT_LABEL, Definition
 from lading.kernel.planning import Plan
 
 
@@ -47,7 +47,9 @@ def plan(
 
 
 def is_ours(found: CustomResourceDefinition) -> bool:
-    return found.metadata.labels.get(OWNER_LABEL) == OWNER
+    """`kubectl apply` of another project replaces the schema and keeps Lading's label."""
+    labels = found.metadata.labels
+    return labels.get(OWNER_LABEL) == OWNER and labels.get(PROJECT_LABEL, OWNER) == OWNER
 
 
 def served(found: CustomResourceDefinition) -> frozenset[str]:

@@ -14,6 +14,8 @@ from lading.kernel.fields import Field
 from lading.kernel.objects import Model
 from lading.kernel.values import replace
 
+READY = "Ready"
+
 
 class Truth(StrEnum):
     TRUE = "True"
@@ -88,6 +90,16 @@ def changed(before: Iterable[Condition], after: Iterable[Condition]) -> Iterator
     """The conditions that became true, and those that are no longer true."""
     was_true = {one.type for one in before if one.status is Truth.TRUE}
     return (one for one in after if (one.status is Truth.TRUE) is not (one.type in was_true))
+
+
+def withdrawn(before: Iterable[Condition], after: Iterable[Condition]) -> bool:
+    """A condition lost its good status: True for `Ready`, False for those that report trouble."""
+    statuses = {one.type: one.status for one in after}
+    return any(
+        one.status is (Truth.TRUE if one.type == READY else Truth.FALSE)
+        and statuses.get(one.type) is not one.status
+        for one in before
+    )
 
 
 def find(conditions: Iterable[Condition], type_: str) -> Condition | None:

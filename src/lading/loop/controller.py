@@ -92,8 +92,12 @@ class Controller:
         informer.add_handler(enqueue)
 
     def wake(self, *keys: Key, debounce_seconds: float = 0.0) -> None:
-        """Reconciles the keys soon, for a reason that no informer sees (a finished pull)."""
-        for key in keys:
+        """Reconciles the keys soon, for a reason that no informer sees (a finished pull).
+
+        In their order: a set of keys has another order in each process, and a run that cannot be
+        repeated cannot be examined.
+        """
+        for key in sorted(keys):
             self._queue.add_after(key, debounce_seconds)
 
     async def run(self) -> None:

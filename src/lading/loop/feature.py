@@ -26,7 +26,7 @@ from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.ports.clock import Clock
 from lading.ports.cri import ImageSpec
-from lading.ports.kube import Kube
+from lading.ports.kube import EVERYTHING, Kube, Selection
 from lading.ports.node import NodeParts
 from lading.ports.pools import PoolContributor
 
@@ -104,7 +104,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     def setting(self, type_: type[S]) -> S | None:
         return next((one for one in self.settings if isinstance(one, type_)), None)
 
-    def optional(self, resource: Resource[T]) -> OptionalInformer[T]:
+    def optional(
+        self, resource: Resource[T], selection: Selection = EVERYTHING
+    ) -> OptionalInformer[T]:
         """The cache of a kind that the cluster may lack; run it as support."""
         return OptionalInformer(
             kube=self.kube,
@@ -112,6 +114,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
             rng=self.rng,
             informers=self.informers,
             resource=resource,
+            selection=selection,
         )
 
     def controller(self, *, name: str, reconcile: Reconcile, workers: int = WORKERS) -> Controller:

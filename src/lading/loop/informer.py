@@ -30,6 +30,8 @@ class Informer(Generic[T]):
         self.resource = resource
         self.selection = selection
         self.synced = asyncio.Event()
+        self.revision = 0
+        """The cache shows every write up to this one, deletions too."""
         self._store: Store[T] = Store()
         self._handlers: list[Handler[T]] = []
 
@@ -69,6 +71,9 @@ class Informer(Generic[T]):
         old = self._store.remove(key)
         if old is not None:
             self._notify(old, None)
+
+    def reached(self, revision: str) -> None:
+        self.revision = int(revision) if revision.isdigit() else 0
 
     def complete(self) -> None:
         self.synced.set()
@@ -149,12 +154,14 @@ class OptionalInformer(Generic[T]):
         rng: random.Random,
         informers: Informers,
         resource: Resource[T],
+        selection: Selection = EVERYTHING,
     ) -> None:
         self._kube = kube
         self._clock = clock
         self._rng = rng
         self._informers = informers.scoped()
         self._resource = resource
+        self._selection = selection
         self._handlers: list[Handler[T]] = []
         self._informer: Informer[T] | None = None
 
@@ -164,12 +171,12 @@ class OptionalInformer(Generic[T]):
         if self._informer is not None:
             self._informer.add_handler(handler)
 
-    async def get(self, name: str) -> T | None:
-        """A cluster-scoped object; None if it or its kind does not exist."""
+    async def get(self, name: str, *, namespace: str = "") -> T | None:
+        """None if the object or its kind does not exist."""
         if self._informer is not None and self._informer.synced.is_set():
-            return self._informer.get(Key("", name))
+            return self._informer.get(Key(namespace, name))
         try:
-            return await self._kube.get(self._resource, name)
+            return await self._kube.get(self._resource, name, namespace=namespace)
         except kube.NotFound:
             return None
 
@@ -180,13 +187,13 @@ class OptionalInformer(Generic[T]):
             failures += 1
             delay = RECHECK.delay_seconds(failures=failures, jitter=self._rng.random())
             await self._clock.sleep(delay)
-        self._informer = self._informers.of(self._resource)
+        self._informer = self._informers.of(self._resource, self._selection)
         for handler in self._handlers:
             self._informer.add_handler(handler)
 
     async def _is_served(self) -> bool:
         try:
-            await self._kube.page(self._resource, limit=1)
+            await self._kube.page(self._resource, self._selection, limit=1)
         except kube.KubeError:
             return False
         return True

@@ -11,9 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from lading.kernel import pacing
 from lading.kernel.objects import Key, Object, Resource
-from lading.kernel.pacing import Writes
 from lading.kernel.planning import Plan, RecordEvent
 from lading.loop import pipeline
 from lading.loop.informer import Informer
@@ -57,9 +55,15 @@ class ReadYourWrites(Generic[T]):
         return write.object
 
     def add(self, written: T) -> None:
-        """Remembers the answer of the API server to a write."""
+        """Remembers the answer of the API server to a write.
+
+        The answer may come after the watch has shown the write, and even the deletion of the
+        object. No event would end such a memory.
+        """
         cached = self._informer.get(written.key)
-        if cached is not None and _shows(cached, written):
+        if self._informer.revision >= _revision(written) or (
+            cached is not None and _shows(cached, written)
+        ):
             return
         expires_at = self._clock.monotonic() + EXPIRY_SECONDS
         self._writes[written.key] = _Write(written, expires_at)
@@ -96,7 +100,7 @@ class ObjectReconciler(ABC, Generic[T, Observed]):
         self._clock = clock
         self._recorder = recorder
         self._objects = ReadYourWrites(informer, clock)
-        self._status_writes: dict[Key, Writes] = {}
+        self._statuses_at: dict[Key, datetime] = {}
         informer.add_handler(self._forget)
 
     async def reconcile(self, key: Key) -> datetime | None:
@@ -111,12 +115,12 @@ class ObjectReconciler(ABC, Generic[T, Observed]):
     @abstractmethod
     async def apply(self, action: Any) -> None: ...
 
-    def status_writes(self, key: Key) -> Writes:
-        """When this process wrote the status of the object; nothing after a restart."""
-        return self._status_writes.get(key, ())
+    def status_at(self, key: Key) -> datetime | None:
+        """When this process last wrote the status of the object; None after a restart."""
+        return self._statuses_at.get(key)
 
     def status_written(self, key: Key) -> None:
-        self._status_writes[key] = pacing.with_write(self.status_writes(key), self._clock.now())
+        self._statuses_at[key] = self._clock.now()
 
     def record(self, key: Key, event: RecordEvent) -> None:
         """Record an event about the object, unless the object is gone."""
@@ -126,4 +130,4 @@ class ObjectReconciler(ABC, Generic[T, Observed]):
 
     def _forget(self, old: T | None, new: T | None) -> None:
         if new is None and old is not None:
-            self._status_writes.pop(old.key, None)
+            self._statuses_at.pop(old.key, None)

@@ -42,6 +42,9 @@ class Sink(Protocol[Put]):
 
     def remove(self, key: Key) -> None: ...
 
+    def reached(self, revision: str) -> None:
+        """The sink now has everything up to this revision."""
+
     def complete(self) -> None:
         """The sink now has exactly the objects of one revision."""
 
@@ -190,6 +193,7 @@ class Reflector(Generic[T]):
             self._sink.put(one)
             await self._yield_sometimes()
         self._revision = revision
+        self._sink.reached(revision)
         self._sink.complete()
 
     def _take(self, event: WatchEvent[T]) -> None:
@@ -199,6 +203,7 @@ class Reflector(Generic[T]):
         elif event.type is not EventType.BOOKMARK:
             self._sink.put(event.object)
         self._revision = event.resource_version
+        self._sink.reached(self._revision)
 
     async def _yield_sometimes(self) -> None:
         self._turn += 1

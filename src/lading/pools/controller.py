@@ -57,7 +57,7 @@ class PoolStatusReconciler(ObjectReconciler[MachineConfigPool, ObservedPool | No
             pool=newest,
             generation=counted.metadata.generation,
             facts=self._contributions.facts(key.name),
-            status_writes=self.status_writes(key),
+            status_at=self.status_at(key),
             pacing=self._pacing,
         )
 

@@ -1,5 +1,6 @@
 """The status of a pool, combined from the facts of all features."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -9,6 +10,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 )
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
+from lading.kernel.pacing import Change
 from lading.kernel.planning import Plan, RecordEvent
 from lading.kernel.values import replace
 from lading.pools.types import (
@@ -23,6 +25,8 @@ from lading.ports.pools import PoolFacts
 
 NO_ERRORS = "No errors"
 MESSAGE_CHARACTERS_MAX = 1024
+SEPARATOR = "; "
+_MORE = re.compile(r"and ([0-9]+) more(?: nodes)?")
 
 
 def plan(observed: ObservedPool, now: datetime) -> Plan:
@@ -34,12 +38,8 @@ def plan(observed: ObservedPool, now: datetime) -> Plan:
     if status == pool.status:
         return Plan()
     nodes = sum(one.machine_count for one in status.pool_synchronizers_status)
-    due = observed.pacing.due_at(
-        observed.status_writes,
-        nodes=nodes,
-        state_changed=_state(status) != _state(pool.status),
-        now=now,
-    )
+    change = _change(pool.status, status)
+    due = observed.pacing.due_at(observed.status_at, change, nodes=nodes, now=now)
     if due > now:
         return Plan(recheck_at=due)
     write = WritePoolStatus(
@@ -88,8 +88,37 @@ def _degraded(facts: tuple[PoolFacts, ...]) -> Condition:
         type=PoolConditionType.DEGRADED,
         status=Truth.TRUE if found else Truth.FALSE,
         reason=found[0].reason if found else PoolReason.AS_EXPECTED,
-        message="; ".join(one.message for one in found)[:MESSAGE_CHARACTERS_MAX] or NO_ERRORS,
+        message=_joined([one.message for one in found]) or NO_ERRORS,
     )
+
+
+def _joined(messages: list[str]) -> str:
+    """Each feature keeps its share of the message; the rest of a short one goes to the others."""
+    room = MESSAGE_CHARACTERS_MAX - len(SEPARATOR) * (len(messages) - 1)
+    parts = list(messages)
+    order = sorted(range(len(messages)), key=lambda one: len(messages[one]))
+    for done, index in enumerate(order):
+        parts[index] = _shortened(messages[index], room // (len(order) - done))
+        room -= len(parts[index])
+    return SEPARATOR.join(parts)
+
+
+def _shortened(message: str, characters_max: int) -> str:
+    """Whole items, and how many others there are. One item alone is cut between two words."""
+    if len(message) <= characters_max:
+        return message
+    items = message.split(SEPARATOR)
+    counted = _MORE.fullmatch(items[-1])
+    uncounted = int(counted[1]) if counted else 0
+    items = items[:-1] if counted else items
+    for kept in range(len(items) - 1, 0, -1):
+        more = f"and {len(items) - kept + uncounted} more"
+        text = SEPARATOR.join((*items[:kept], more))
+        if len(text) <= characters_max:
+            return text
+    more = f" ... and {len(items) - 1 + uncounted} more" if len(items) + uncounted > 1 else " ..."
+    cut = items[0][: characters_max - len(more)]
+    return (cut.rpartition(" ")[0] or cut) + more
 
 
 def _with_applied_generation(
@@ -104,7 +133,7 @@ def _with_applied_generation(
         ),
         0,
     )
-    if new.updated_machine_count == new.machine_count:
+    if _all_are_updated(new):
         applied = generation
     elif applied > generation:
         applied = 0  # of an earlier pool with the same name
@@ -123,12 +152,34 @@ def _events(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> Iter
         )
 
 
+def _change(last: MachineConfigPoolStatus, new: MachineConfigPoolStatus) -> Change:
+    if conditions.withdrawn(last.conditions, new.conditions) or _fewer_are_updated(last, new):
+        return Change.WITHDRAWAL
+    return Change.PROGRESS if _state(last) == _state(new) else Change.NEWS
+
+
+def _fewer_are_updated(last: MachineConfigPoolStatus, new: MachineConfigPoolStatus) -> bool:
+    """Fewer machines than the last status says, or no longer all of them."""
+    after = {one.pool_synchronizer_type: one for one in new.pool_synchronizers_status}
+    return any(
+        found is None
+        or found.updated_machine_count < one.updated_machine_count
+        or (_all_are_updated(one) and not _all_are_updated(found))
+        for one in last.pool_synchronizers_status
+        for found in (after.get(one.pool_synchronizer_type),)
+    )
+
+
+def _all_are_updated(one: PoolSynchronizerStatus) -> bool:
+    return one.updated_machine_count == one.machine_count
+
+
 def _state(status: MachineConfigPoolStatus) -> tuple[object, ...]:
-    """Changes of these are written at once; everything else is progress."""
+    """Everything that is not in it is progress."""
     return (
         tuple((one.type, one.status.value, one.reason) for one in status.conditions),
         tuple(
-            (one.observed_generation, one.updated_machine_count == one.machine_count)
+            (one.observed_generation, _all_are_updated(one))
             for one in status.pool_synchronizers_status
         ),
     )

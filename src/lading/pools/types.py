@@ -1,6 +1,7 @@
 """The inputs and actions of the plan for the status of a pool. Frozen data only."""
 
 from collections.abc import Hashable
+from datetime import datetime
 from enum import StrEnum
 
 import msgspec
@@ -9,7 +10,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPool,
     MachineConfigPoolStatus,
 )
-from lading.kernel.pacing import Pacing, Writes
+from lading.kernel.pacing import Pacing
 from lading.ports.pools import PoolFacts
 
 FIELD_MANAGER = "lading-pools"
@@ -38,7 +39,8 @@ class ObservedPool(msgspec.Struct, frozen=True, kw_only=True):
     """Of the pool that the facts are about. `pool` may be newer, by our own write."""
     facts: tuple[PoolFacts, ...] = ()
     """Of every feature with facts about this pool."""
-    status_writes: Writes = ()
+    status_at: datetime | None = None
+    """When this process last wrote the status."""
     pacing: Pacing = Pacing()
 
 

@@ -12,6 +12,7 @@ CriError                      the runtime refused, or was not reached
 ├── UnknownHandler            the runtime has no runtime handler of that name
 ├── InvalidReference          the runtime cannot read the image's name
 ├── ContentRejected           a digest or a signature is not what it must be
+├── TagMoved                  a tag means another image than the one that is wanted
 ├── InUse                     the image cannot be removed while a container needs it
 ├── Unsupported               this runtime does not implement the call
 └── CannotPin                 this runtime, or another owner of its pins, prevents pinning
@@ -76,6 +77,10 @@ class InvalidReference(CriError):
 
 
 class ContentRejected(CriError):
+    pass
+
+
+class TagMoved(CriError):
     pass
 
 
@@ -209,6 +214,9 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True):
     """The ID by which `Cri.images` lists it."""
     owners: tuple[str, ...]
     """Sorted names of the sets; never empty."""
+    tags: tuple[str, ...] = ()
+    """Sorted names, `repository:tag`, that must mean this image on the node. Empty if the runtime
+    gets tags only by pulling them."""
 
 
 class RecordedPin(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,6 +230,10 @@ class RecordedPin(msgspec.Struct, frozen=True, kw_only=True):
 
 class Pins(Protocol):
     """Our pins on one node. Pins of other owners are neither listed nor touched."""
+
+    @property
+    def makes_tags(self) -> bool:
+        """Whether `write` makes the tags of pins. If not, a tag comes only with a pull."""
 
     async def cannot_pin(self) -> CannotPin | None:
         """Why pinning is impossible here; None when it is possible."""

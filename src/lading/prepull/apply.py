@@ -9,7 +9,7 @@ import msgspec
 
 from lading.api.core import DAEMON_SETS, PODS, SECRETS
 from lading.api.definitions import OWNER, OWNER_LABEL
-from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, ImageStatus
+from lading.api.longhorn import IMAGES, SETTING, SETTING_NAME, SETTINGS, ImageStatus
 from lading.kernel.objects import Key, Object, Resource
 from lading.loop.pipeline import PreconditionFailed
 from lading.ports import kube
@@ -39,7 +39,10 @@ async def apply(action: Action | WriteImageStatus, api: Kube) -> Object | None:
             return await _create(api, IMAGES, _image(action), action.namespace)
         case CreateSetting(namespace=namespace, value=value):
             body = {**_body(SETTINGS, SETTING_NAME, namespace), "value": value}
-            return await _create(api, SETTINGS, body, namespace)
+            try:
+                return await _create(api, SETTINGS, body, namespace)
+            except kube.NotFound as error:
+                raise kube.Invalid(f"{SETTING.name} is not installed", code=404) from error
         case EnsureHoldKey(namespace=namespace):
             try:
                 return await api.get(SECRETS, HOLD_KEY_NAME, namespace=namespace)

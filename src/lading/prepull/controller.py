@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from lading.api.core import DaemonSet
-from lading.api.longhorn import IMAGES, Image, ImageState, Setting
+from lading.api.longhorn import IMAGES, Image, ImageState
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan, RecordEvent
 from lading.loop import pipeline
@@ -104,8 +104,6 @@ class HolderReconciler:
                 self._facts.daemon_sets.add(written)
             case Image():
                 self._facts.images.add(written)
-            case Setting():
-                self._facts.settings.add(written)
         if isinstance(action, RemoveGate):
             self._fleet.gate_removed(action.uid, action.node)
         if isinstance(action, DeletePod):
@@ -163,7 +161,7 @@ class ImageReconciler(ObjectReconciler[Image, ObservedImage | None]):
             nodes=self._fleet.records,
             creation_failure=creation_failure,
             missing_secrets=missing_secrets,
-            writes=self.status_writes(key),
+            status_at=self.status_at(key),
             states_written=states if is_same else frozenset(),
         )
 

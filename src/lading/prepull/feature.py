@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 from lading.api import longhorn
 from lading.api.core import DAEMON_SETS, EVENTS, NODES, PODS, SECRETS
-from lading.api.longhorn import IMAGE, IMAGES, SETTING, SETTINGS
-from lading.api.rbac import NAMESPACE, Right
+from lading.api.longhorn import IMAGE, IMAGES, SETTING
+from lading.api.rbac import NAMESPACE, READ, Right
 from lading.loop.feature import AgentContext, Component, Context, Feature, Kind, Tasks
 from lading.loop.own_facts import WriteLog
 from lading.pinned_images.node.types import PinSettings
@@ -24,7 +24,7 @@ _OWN = (NAMESPACE,)
 @asynccontextmanager
 async def _open_controller(context: Context) -> AsyncIterator[Tasks]:
     settings = context.setting(PrePullSettings) or PrePullSettings()
-    caches = PrePullCaches.of(context.informers, context.namespace)
+    caches = PrePullCaches.of(context)
     image_lists = NodeImageLists(
         kube=context.kube,
         clock=context.clock,
@@ -80,7 +80,7 @@ async def _open_controller(context: Context) -> AsyncIterator[Tasks]:
         ),
     }
     controller.watch(controllers, caches, fleet, settings.periods)
-    yield Tasks(controllers=(fleet, image_lists, *controllers.values()))
+    yield Tasks(controllers=(fleet, image_lists, *controllers.values()), support=(caches.settings,))
 
 
 @asynccontextmanager
@@ -92,6 +92,7 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Tasks]:
         pods=pods,
         kube=context.kube,
         cri=context.node.runtime.cri,
+        platform=context.node.platform_of(""),
         clock=context.clock,
         resync_period=settings.resync_period,
     )
@@ -122,7 +123,6 @@ FEATURE = Feature(
             open=_open_controller,
             reads=(
                 Kind(resource=IMAGES, namespaces=_OWN),
-                Kind(resource=SETTINGS, namespaces=_OWN),
                 Kind(resource=DAEMON_SETS, namespaces=_OWN),
                 Kind(resource=PODS, namespaces=_OWN),
                 Kind(resource=NODES),
@@ -130,7 +130,7 @@ FEATURE = Feature(
             rights=(
                 _right(longhorn.GROUP, "images", verbs=("create", "delete")),
                 _right(longhorn.GROUP, "images/status", verbs=("patch",)),
-                _right(longhorn.GROUP, "settings", verbs=("create",)),
+                _right(longhorn.GROUP, "settings", verbs=(*READ, "create")),
                 _right(DAEMON_SETS.group, "daemonsets", verbs=("create", "patch", "delete")),
                 _right(
                     SECRETS.group,

@@ -17,7 +17,7 @@ from lading.ports.clock import Clock
 from lading.prepull import holder, nodes
 from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.nodes import ExpectedDaemonSet
-from lading.prepull.types import ImageReason, NodeRecord, PodDeletions, PrePullSettings, RollOut
+from lading.prepull.types import ImageReason, NodeRecord, PrePullSettings, RollOut, Setbacks
 
 NODES_PER_SLICE = 100  # about 10 ms on a slow core, with 20 containers on each
 
@@ -41,7 +41,8 @@ class HolderFleet:
         self._expected = ExpectedDaemonSet()
         self._records: dict[str, NodeRecord] = {}
         self._roll_out: RollOut | None = None
-        self._deletions: dict[str, PodDeletions] = {}
+        self._deletions: dict[str, Setbacks] = {}
+        self._failures: dict[str, Setbacks] = {}
         self._without_obstacle_since: datetime | None = None
         self._marked: set[str] = set()
         self._is_wanted = asyncio.Event()
@@ -68,12 +69,15 @@ class HolderFleet:
         self._mark(node)
 
     def pod_deleted(self, node: str) -> None:
-        """Counts the deletion: the next one of this node waits longer."""
-        now, before = self._clock.now(), self._deletions.get(node)
-        memory = self._settings.periods.deletion_memory
+        """The next deletion of this node waits longer."""
+        self._count_setback(self._deletions, node)
+
+    def _count_setback(self, counts: dict[str, Setbacks], node: str) -> None:
+        now, before = self._clock.now(), counts.get(node)
+        memory = self._settings.periods.setback_memory
         is_recent = before is not None and now - before.last_at < memory
         count = before.count + 1 if before is not None and is_recent else 1
-        self._deletions[node] = PodDeletions(count=count, last_at=now)
+        counts[node] = Setbacks(count=count, last_at=now)
         self._roll_out = None
 
     async def run(self) -> None:
@@ -115,6 +119,7 @@ class HolderFleet:
             gated=tuple(sorted(gated, key=lambda one: one.node)),
             lost=tuple(one.lost for one in ready if one.lost is not None),
             deletions=dict(self._deletions),
+            failures=dict(self._failures),
             obstacles={name: one.obstacle for name, one in self._records.items() if one.obstacle},
             without_obstacle_since=self._without_obstacle_since,
             agents_missed_since=earliest(*(one.without_agent_since for one in ready)),
@@ -181,6 +186,9 @@ class HolderFleet:
             self._mark(one.metadata.name)
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if nodes.has_failed(new) and not nodes.has_failed(old):
+            assert new is not None
+            self._count_setback(self._failures, nodes.node_of(new))
         if new is None and old is not None and old.metadata.uid in self._expected.released:
             left = self._expected.released - {old.metadata.uid}
             self._expected = replace(self._expected, released=left)
@@ -198,5 +206,6 @@ def _facts(node: Node) -> object:
         node.metadata.deletion_timestamp,
         node.spec,
         nodes.is_ready(node),
+        nodes.has_pressure(node),
         node.status.node_info,
     )

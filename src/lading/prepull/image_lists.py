@@ -76,6 +76,9 @@ class NodeImageLists:
         self._lists.pop(key.name, None)
         self._notify(key.name)
 
+    def reached(self, revision: str) -> None:
+        pass
+
     def complete(self) -> None:
         """Nothing waits for the whole list."""
 

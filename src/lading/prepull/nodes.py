@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from lading.api.core import Node, Pod, Taint
+from lading.api.core import ContainerStatus, Node, Pod, Taint
 from lading.kernel import node_affinity
 from lading.kernel.conditions import Truth
 from lading.prepull import faults, holder, holding, presence
@@ -21,10 +21,19 @@ from lading.prepull.types import (
     Toleration,
 )
 
-MISSING_PREFIX = "missing: "
-"""Begins the message of condition ImagesPresent; the names of the containers follow."""
+MISSING_PREFIX, FOREIGN_PREFIX = "missing: ", "wrong platform: "
+"""Begin parts of the message of condition ImagesPresent; the names of containers follow."""
 
 
+_PRESSURE = Fault(
+    why=ImageReason.NO_SPACE,
+    message="The node has DiskPressure. Its pod starts when the pressure has ended.",
+)
+_FOREIGN = Fault(
+    why=ImageReason.NO_MATCHING_PLATFORM,
+    message="The image is made for another platform than that of the node. Use one that is made "
+    "for it, or an index that has one.",
+)
 _EFFECTS = {"NoSchedule", "NoExecute"}
 _TOLERATED = {
     "node.kubernetes.io/not-ready",
@@ -75,7 +84,20 @@ def _is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
 
 
 def is_ready(node: Node) -> bool:
-    return any(one.type == "Ready" and one.status is Truth.TRUE for one in node.status.conditions)
+    return _is_true(node, "Ready")
+
+
+def has_pressure(node: Node) -> bool:
+    """A pull would fill the disk further, and the kubelet refuses most pods."""
+    return _is_true(node, "DiskPressure")
+
+
+def _is_true(node: Node, type_: str) -> bool:
+    return any(one.type == type_ and one.status is Truth.TRUE for one in node.status.conditions)
+
+
+def has_failed(pod: Pod | None) -> bool:
+    return pod is not None and pod.status.phase == "Failed"
 
 
 def record(
@@ -96,20 +118,32 @@ def record(
     current = _newest(one for one in alive if _template(one) == expected.template)
     is_gated = current is not None and _is_gated(current) and not _is_released(current, expected)
     lost = next(filter(None, (_lost(one, listed) for one in alive)), None)
-    held = frozenset(_held(alive, listed))
+    without_agent_since = _without_agent_since(alive, previous, now)
+    grace = settings.periods.agent_grace
+    unknown = frozenset[str]()
+    if listed and without_agent_since and now - without_agent_since >= grace:
+        unknown = frozenset(_unproven(alive, listed))
+    held = frozenset(_held(alive, listed)) - unknown
     without_pod_since = (previous and previous.without_pod_since) or now
-    found = {} if is_gated else _faults(current, expected, held, previous, now)
+    found = _faults(None if is_gated else current, expected, held, previous, now)
+    if is_gated and has_pressure(node):
+        found = _new_faults(dict.fromkeys(expected.containers, _PRESSURE), held, previous, now)
+    tried = _tried(own, expected) or (previous.tried if previous else frozenset())
     node_is_ready = is_ready(node)
     return NodeRecord(
         is_ready=node_is_ready,
         held=held,
+        unknown=unknown,
         faults=found,
         is_pulling=node_is_ready and not is_gated and _is_pulling(current, expected, found),
-        gated=_gated(current, own, previous) if current and is_gated else None,
+        gated=_gated(current, own, expected, previous, tried, node)
+        if current and is_gated
+        else None,
         lost=lost,
         without_pod_since=None if current else without_pod_since,
-        without_agent_since=_without_agent_since(alive, previous, now),
+        without_agent_since=without_agent_since,
         unready_template=_unready_template(alive, previous),
+        tried=tried,
         obstacle=holding.obstacle(node.status.node_info),
     )
 
@@ -126,15 +160,14 @@ def _newest(pods: Iterable[Pod]) -> Pod | None:
     """A pod that failed, for example an evicted one, counts only until it has a successor."""
 
     def age(one: Pod) -> tuple[bool, str, str]:
-        has_not_failed = one.status.phase != "Failed"
-        return has_not_failed, one.metadata.creation_timestamp, one.metadata.name
+        return not has_failed(one), one.metadata.creation_timestamp, one.metadata.name
 
     return max(pods, key=age, default=None)
 
 
 def _held(pods: Iterable[Pod], listed: ImageList | None) -> Iterator[str]:
     for pod in pods:
-        missing = missing_containers(pod, listed)
+        missing = missing_containers(pod, listed) | _named(pod, FOREIGN_PREFIX)
         held = holder.held(pod)
         for status in pod.status.container_statuses:
             if status.ready and status.name in held and status.name not in missing:
@@ -143,35 +176,54 @@ def _held(pods: Iterable[Pod], listed: ImageList | None) -> Iterator[str]:
 
 def missing_containers(pod: Pod, listed: ImageList | None) -> frozenset[str]:
     """As the agent of the node reports it; without an agent, as the kubelet's list proves it."""
-    for one in pod.status.conditions:
-        if one.type == IMAGES_PRESENT:
-            if one.status is Truth.TRUE:
-                return frozenset()
-            found = one.message.removeprefix(MISSING_PREFIX).split(",")
-            return frozenset(name.strip() for name in found)
-    return frozenset(_unlisted(pod, listed)) if listed is not None else frozenset()
+    if _is_compared(pod) or listed is None:
+        return _named(pod, MISSING_PREFIX)
+    return frozenset(_unlisted(pod, listed))
+
+
+def _is_compared(pod: Pod) -> bool:
+    """Whether the agent of the node reported about the pod."""
+    return any(one.type == IMAGES_PRESENT for one in pod.status.conditions)
+
+
+def _named(pod: Pod, prefix: str) -> frozenset[str]:
+    """The containers that the agent lists in this part of its message."""
+    messages = (one.message for one in pod.status.conditions if one.type == IMAGES_PRESENT)
+    parts = (part for message in messages for part in message.split("; "))
+    named = (part.removeprefix(prefix) for part in parts if part.startswith(prefix))
+    return frozenset(name.strip() for names in named for name in names.split(","))
 
 
 def _unlisted(pod: Pod, listed: ImageList) -> Iterator[str]:
+    for status, names in _listed_names(pod):
+        running = status.state.running
+        if running is None or not running.started_at or not names:
+            continue
+        if listed.lacks(names, since=datetime.fromisoformat(running.started_at)):
+            yield status.name
+
+
+def _unproven(pods: Iterable[Pod], listed: ImageList) -> Iterator[str]:
+    for pod in pods:
+        for status, names in _listed_names(pod):
+            if status.ready and not listed.proves(names):
+                yield status.name
+
+
+def _listed_names(pod: Pod) -> Iterator[tuple[ContainerStatus, tuple[str, ...]]]:
+    """Each container that holds an image, and the names by which a kubelet lists the image."""
     held = holder.held(pod)
     own = {one.name: one.image for one in pod.spec.containers}
     for status in pod.status.container_statuses:
-        running = status.state.running
-        if running is None or not running.started_at or status.name not in held:
-            continue
-        since = datetime.fromisoformat(running.started_at)
-        url = held[status.name]
-        names = presence.names(url, status if own[status.name] == url else None)
-        if names and listed.lacks(names, since=since):
-            yield status.name
+        if url := held.get(status.name):
+            yield status, presence.names(url, status if own[status.name] == url else None)
 
 
 def _without_agent_since(
     alive: Sequence[Pod], previous: NodeRecord | None, now: datetime
 ) -> datetime | None:
     ready = [one for one in alive if _is_pod_ready(one)]
-    compared = any(one.type == IMAGES_PRESENT for pod in ready for one in pod.status.conditions)
-    if not ready or compared:
+    if not ready or any(map(_is_compared, ready)):
         return None
     return (previous and previous.without_agent_since) or now
 
@@ -201,6 +253,7 @@ def _faults(
     found: dict[str, Fault] = {}
     if of_pod is not None:
         found = dict.fromkeys(expected.containers, of_pod)
+    found |= dict.fromkeys(_named(current, FOREIGN_PREFIX), _FOREIGN)
     for status in current.status.container_statuses:
         fault = faults.of_container(status)
         if fault is not None:
@@ -209,6 +262,16 @@ def _faults(
             fault = before.get(status.name, fault)
         if fault is not None:
             found[status.name] = fault
+    return _new_faults(found, held, previous, now)
+
+
+def _new_faults(
+    found: Mapping[str, Fault],
+    held: frozenset[str],
+    previous: NodeRecord | None,
+    now: datetime,
+) -> Mapping[str, Fault]:
+    before = previous.faults if previous else {}
     return {
         name: _since(fault, before.get(name), now)
         for name, fault in found.items()
@@ -239,8 +302,19 @@ def _is_pulling(
     return any(name not in ready and name not in found for name in expected.containers)
 
 
-def _gated(current: Pod, own: Sequence[Pod], previous: NodeRecord | None) -> GatedPod:
-    """A pod that is not ready is deleted before its successor runs: that one must not wait."""
+def _tried(own: Iterable[Pod], expected: ExpectedDaemonSet) -> frozenset[str]:
+    started = (pod for pod in own if not _is_gated(pod) or _is_released(pod, expected))
+    return frozenset(one.name for pod in started for one in pod.spec.containers)
+
+
+def _gated(
+    current: Pod,
+    own: Sequence[Pod],
+    expected: ExpectedDaemonSet,
+    previous: NodeRecord | None,
+    tried: frozenset[str],
+    node: Node,
+) -> GatedPod:
     others = [one for one in own if _template(one) != _template(current)]
     unready = previous.unready_template if previous else ""
     was_unready = unready not in ("", _template(current))
@@ -250,6 +324,8 @@ def _gated(current: Pod, own: Sequence[Pod], previous: NodeRecord | None) -> Gat
         uid=current.metadata.uid,
         node=node_of(current),
         is_replacement=replaces,
+        adds_images=not tried.issuperset(expected.containers),
+        has_pressure=has_pressure(node),
     )
 
 

@@ -13,7 +13,8 @@ from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, Image, Setting
 from lading.kernel import texts
 from lading.kernel.objects import Key
 from lading.loop import own_facts
-from lading.loop.informer import Informer, Informers
+from lading.loop.feature import Context
+from lading.loop.informer import Informer, OptionalInformer
 from lading.loop.own_facts import ReadOnce, WriteLog
 from lading.loop.reconciler import ReadYourWrites
 from lading.ports import kube
@@ -41,19 +42,22 @@ _EVENTS_MAX = 20
 
 class PrePullCaches(msgspec.Struct, frozen=True, kw_only=True):
     images: Informer[Image]
-    settings: Informer[Setting]
+    settings: OptionalInformer[Setting]
+    """Its kind is Longhorn's too, so a cluster may lack it."""
     daemon_sets: Informer[DaemonSet]
     pods: Informer[Pod]
     nodes: Informer[Node]
 
     @classmethod
-    def of(cls, informers: Informers, namespace: str) -> "PrePullCaches":
+    def of(cls, context: Context) -> "PrePullCaches":
+        informers, namespace = context.informers, context.namespace
+
         def named(name: str) -> Selection:
             return Selection(namespace=namespace, field_selector=f"metadata.name={name}")
 
         return cls(
             images=informers.of(IMAGES, Selection(namespace=namespace)),
-            settings=informers.of(SETTINGS, named(SETTING_NAME)),
+            settings=context.optional(SETTINGS, named(SETTING_NAME)),
             daemon_sets=informers.of(DAEMON_SETS, named(holder.NAME)),
             pods=informers.of(
                 PODS, Selection(namespace=namespace, label_selector=holder.HOLDER_SELECTOR)
@@ -79,8 +83,8 @@ class PrePullFacts:
         writes: WriteLog,
     ) -> None:
         self.images = ReadYourWrites(caches.images, clock)
-        self.settings = ReadYourWrites(caches.settings, clock)
         self.daemon_sets = ReadYourWrites(caches.daemon_sets, clock)
+        self._setting = caches.settings
         self._clock = clock
         self._fleet = fleet
         self._image_lists = image_lists
@@ -113,7 +117,7 @@ class PrePullFacts:
         return ObservedPrePull(
             namespace=self._namespace,
             images=tuple(self.images),
-            setting=self.settings.get(Key(self._namespace, SETTING_NAME)),
+            setting=await self._setting.get(SETTING_NAME, namespace=self._namespace),
             daemon_set=self.daemon_sets.get(Key(self._namespace, holder.NAME)),
             changed_since=self._changed_since,
             changed_at=self._changed_at,

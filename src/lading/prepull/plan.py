@@ -4,7 +4,7 @@ The new Images of the list are created before the DaemonSet changes, and the old
 after it, so that each template has the old or the new image.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -34,10 +34,12 @@ from lading.prepull.types import (
     VOLUMES_WRITE,
     EnabledBy,
     Enablement,
+    GatedPod,
     ImageReason,
     ObservedPrePull,
     PrePullProblem,
     PrePullSettings,
+    Setbacks,
 )
 
 _WITHOUT_SETTING = (EnabledBy.SETTING_MISSING, EnabledBy.SETTING_REFUSED)
@@ -53,14 +55,16 @@ def plan(observed: ObservedPrePull, settings: PrePullSettings, now: datetime) ->
     cargo = rules.cargo(observed.images, settings.images)
     waits_until = _quiet_at(observed, cargo, settings, now) if enabled.is_on else None
     repulls = tuple(_repulls(observed, settings, now)) if enabled.is_on else ()
+    gated = _startable(observed, settings) if holder.is_ours(observed.daemon_set) else ()
     actions: list[Action] = [
         *_setting(observed, settings, enabled, now),
         *_new_images(observed, settings),
     ]
     if waits_until is None:
         actions += _daemon_set(observed, settings, enabled, cargo, held)
-    if enabled.is_on and holder.is_ours(observed.daemon_set):
-        actions += _gates(observed, settings)
+    if enabled.is_on:
+        due = [one for one, due_at in gated if due_at is None or due_at <= now]
+        actions += _gates(observed, settings, due)
     actions += (one for one, due_at in repulls if due_at <= now)
     lists_at = _image_lists_at(observed, settings)
     if lists_at is not None and lists_at <= now:
@@ -74,6 +78,7 @@ def plan(observed: ObservedPrePull, settings: PrePullSettings, now: datetime) ->
             held.recheck_at if enabled.is_on else None,
             lists_at,
             *(due_at for _, due_at in repulls if due_at > now),
+            *(due_at for _, due_at in gated if due_at is not None and due_at > now),
         ),
     )
 
@@ -313,14 +318,38 @@ def _old_images(observed: ObservedPrePull, settings: PrePullSettings) -> Iterato
             )
 
 
-def _gates(observed: ObservedPrePull, settings: PrePullSettings) -> Iterator[RemoveGate]:
-    """Pods that replace one that was not ready do not wait, and count as pulling."""
+def _startable(
+    observed: ObservedPrePull, settings: PrePullSettings
+) -> tuple[tuple[GatedPod, datetime | None], ...]:
+    """The pods of nodes without pressure, and when they may start after one that failed."""
     found = observed.roll_out
-    at_once = [one for one in found.gated if one.is_replacement]
-    waiting = [one for one in found.gated if not one.is_replacement]
+    return tuple(
+        (one, _retry_at(found.failures.get(one.node), settings))
+        for one in found.gated
+        if not one.has_pressure
+    )
+
+
+def _retry_at(before: Setbacks | None, settings: PrePullSettings) -> datetime | None:
+    if before is None:
+        return None
+    delay = settings.periods.repull.delay_seconds(failures=before.count, jitter=0)
+    return before.last_at + timedelta(seconds=delay)
+
+
+def _gates(
+    observed: ObservedPrePull, settings: PrePullSettings, gated: Iterable[GatedPod]
+) -> Iterator[RemoveGate]:
+    """A pod that replaces one that was not ready comes first. It does not wait if it pulls nothing
+    that the other one did not pull: one bad image must not start all nodes at once.
+    """
+    found = observed.roll_out
+    ordered = sorted(gated, key=lambda one: not one.is_replacement)
+    at_once = [one for one in ordered if one.is_replacement and not one.adds_images]
+    waiting = [one for one in ordered if one not in at_once]
     free = settings.wave.size(found.node_count) - found.pulling_count - len(at_once)
     for one in (*at_once, *waiting[: max(0, free)]):
-        why = "its predecessor was not ready" if one.is_replacement else "its turn has come"
+        why = "its predecessor was not ready" if one in at_once else "its turn has come"
         yield RemoveGate(
             key=Key(observed.namespace, one.name), uid=one.uid, node=one.node, because=why
         )
@@ -331,11 +360,7 @@ def _repulls(
 ) -> Iterator[tuple[DeletePod, datetime]]:
     """Each pod with lost images, and when it may be deleted."""
     for one in observed.roll_out.lost:
-        before = observed.roll_out.deletions.get(one.node)
-        due_at = now
-        if before is not None:
-            delay = settings.periods.repull.delay_seconds(failures=before.count, jitter=0)
-            due_at = before.last_at + timedelta(seconds=delay)
+        due_at = _retry_at(observed.roll_out.deletions.get(one.node), settings) or now
         action = DeletePod(
             key=Key(observed.namespace, one.pod),
             uid=one.uid,

@@ -35,6 +35,10 @@ class ImageList(msgspec.Struct, frozen=True):
             return False
         return not any(self._has(name) for name in names)
 
+    def proves(self, names: Iterable[str]) -> bool:
+        """Whether it says anything about the image."""
+        return self.is_whole or any(self._has(name) for name in names)
+
     def _has(self, name: str) -> bool:
         number = hash(name)
         place = bisect_left(self.numbers, number)

@@ -14,7 +14,6 @@ import msgspec
 from lading.api.longhorn import FAILURES_MAX, Image, ImageFailure, ImageState, ImageStatus
 from lading.kernel import conditions, planning
 from lading.kernel.conditions import Condition, Truth
-from lading.kernel.pacing import Writes
 from lading.kernel.planning import Plan, RecordEvent, earliest
 from lading.prepull import faults as causes
 from lading.prepull import nodes, rules
@@ -64,7 +63,8 @@ class ObservedImage(msgspec.Struct, frozen=True, kw_only=True):
     """Why nodes have no pod."""
     missing_secrets: tuple[str, ...] = ()
     """Pull secrets that a kubelet did not find."""
-    writes: Writes = ()
+    status_at: datetime | None = None
+    """When this process last wrote the status."""
     states_written: frozenset[ImageState] = frozenset()
     """The states that this process wrote for this generation."""
 
@@ -132,7 +132,7 @@ def _due_at(
     observed: ImageFacts, verdict: _Verdict, now: datetime, interval: timedelta
 ) -> datetime:
     last = observed.image.status
-    if not observed.writes or last.observed_generation != observed.image.metadata.generation:
+    if observed.status_at is None or last.observed_generation != observed.image.metadata.generation:
         return now
     before = {one.type: one.reason for one in last.conditions}
     state = verdict.state
@@ -144,7 +144,7 @@ def _due_at(
     )
     if is_switched or state not in observed.states_written:
         return now
-    return planning.due(observed.writes[-1], interval, now=now)
+    return planning.due(observed.status_at, interval, now=now)
 
 
 def _faults(observed: ImageFacts, now: datetime, periods: PrePullPeriods) -> dict[str, Fault]:
@@ -202,6 +202,13 @@ def _verdict(observed: ImageFacts, faults: Mapping[str, Fault]) -> _Verdict:
             state=ImageState.DEPLOYING, why=ImageReason.NO_ELIGIBLE_NODES, message=message
         )
     counted = f"Held on {held} of {len(ready)} Ready worker nodes."
+    unknown = sum(observed.container in one.unknown for one in ready.values())
+    if unknown and held + unknown == len(ready):
+        message = (
+            f"{counted} On {unknown} the pod runs, but the node has no agent, and its kubelet lists"
+            " too many images to show whether the image is still there."
+        )
+        return _Verdict(state=ImageState.UNKNOWN, why=ImageReason.NOT_VERIFIED, message=message)
     if ready and held == len(ready):
         return _Verdict(state=ImageState.DEPLOYED, why=ImageReason.DEPLOYED, message=counted)
     return _Verdict(state=ImageState.DEPLOYING, why=ImageReason.DEPLOYING, message=counted)
@@ -224,14 +231,18 @@ def _status(
     generation = observed.image.metadata.generation
     is_held = observed.enablement.is_on and bool(observed.container)
     shown = observed.nodes if is_held else {}
-    held = {name: observed.container in one.held for name, one in shown.items()}
+    held = {
+        name: observed.container in one.held
+        for name, one in shown.items()
+        if observed.container not in one.unknown
+    }
     listed = _bounded_map(held)
     return ImageStatus(
         owner_id=observed.owner_id,
         state=verdict.state,
         node_deployment_map=listed,
         observed_generation=generation,
-        node_count=len(held),
+        node_count=len(shown),
         deployed_node_count=sum(held.values()),
         failed_node_count=len(faults),
         failures=tuple(_failures(faults)),

@@ -43,6 +43,7 @@ LIST_LABEL = "lading.dev/prepull-list"
 IMAGES_PRESENT = "lading.dev/ImagesPresent"
 """The condition that the agent of a node sets on the holder pods there."""
 CONTAINERS_MAX = 64
+"""A kubelet pulls 5 images a second by default, and backs off when a pod asks for more."""
 SETTING_WRITE, KEY_WRITE = "Setting", "Secret"
 VOLUMES_WRITE, CONTAINERS_WRITE = "DaemonSet of image volumes", "DaemonSet of containers"
 """The names of writes. A DaemonSet has two, because the API server may refuse image volumes."""
@@ -78,10 +79,11 @@ class PrePullPeriods(msgspec.Struct, frozen=True, kw_only=True):
     """After a webhook refused the Setting."""
     holding_settle: timedelta = timedelta(hours=1)
     """Old nodes that come and go must not change the DaemonSet each time."""
-    deletion_memory: timedelta = timedelta(hours=1)
-    """A pod that is deleted later than this after the last one begins a new back-off."""
+    setback_memory: timedelta = timedelta(hours=1)
+    """A pod that is lost later than this after the last one begins a new back-off."""
     repull: Backoff = _REPULL
-    """Between two deletions of a node's pod because of images that it lost."""
+    """Between two deletions of a node's pod because of images that it lost, and before the next
+    pod of a node starts after one that failed."""
     presence_debounce_seconds: float = 1.0
     """On a node: the containers of a pod become ready one after the other."""
 
@@ -127,7 +129,8 @@ class PrePullSettings(msgspec.Struct, frozen=True, kw_only=True):
     tolerations: tuple[Toleration, ...] = ()
     node_selector: tuple[tuple[str, str], ...] = ()
     affinity: Mapping[str, Any] = {}
-    priority_class: str = "lading-prepull"
+    priority_class: str = "system-node-critical"
+    """The kubelet evicts no pod of this class when the disk is full."""
     resources: Mapping[str, Any] = msgspec.field(default_factory=lambda: DEFAULT_RESOURCES)
     user_id: int | None = 65532
     pull_secrets: tuple[str, ...] = ()
@@ -153,6 +156,8 @@ class ImageReason(StrEnum):
     """All Ready worker nodes hold the image."""
     DEPLOYING = "Deploying"
     """Some worker nodes do not hold it yet."""
+    NOT_VERIFIED = "NotVerified"
+    """A node has no agent, and the list of its kubelet proves nothing."""
     NO_ELIGIBLE_NODES = "NoEligibleNodes"
     """No node matches the node selector and the tolerations."""
     DISABLED = "PrePullDisabled"
@@ -201,6 +206,8 @@ class PresenceReason(StrEnum):
     """The node has all images of the pod."""
     MISSING = "ImagesMissing"
     """An image was removed from the node."""
+    WRONG_PLATFORM = "WrongPlatform"
+    """The configuration of an image names another platform than that of the node."""
 
 
 class EnabledBy(StrEnum):
@@ -246,7 +253,11 @@ class GatedPod(msgspec.Struct, frozen=True, kw_only=True):
     uid: str
     node: str
     is_replacement: bool = False
-    """Whether its predecessor was not ready. Then it does not wait."""
+    """Whether its predecessor was not ready. Kubernetes deletes that one without waiting."""
+    adds_images: bool = True
+    """Whether it holds images that its predecessor did not try to hold."""
+    has_pressure: bool = False
+    """Whether the disk of its node is under pressure. Then it waits."""
 
 
 class LostImages(msgspec.Struct, frozen=True, kw_only=True):
@@ -258,8 +269,8 @@ class LostImages(msgspec.Struct, frozen=True, kw_only=True):
     containers: tuple[str, ...]
 
 
-class PodDeletions(msgspec.Struct, frozen=True, kw_only=True):
-    """Deletions of the pods of a node, so that lost images are pulled again."""
+class Setbacks(msgspec.Struct, frozen=True, kw_only=True):
+    """How often the pods of a node were lost in one way, and when last."""
 
     count: int
     last_at: datetime
@@ -270,6 +281,8 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     is_ready: bool
     held: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
+    """Ready containers of images that may have been removed: no agent and no list proves it."""
     faults: Mapping[str, Fault] = {}
     is_pulling: bool = False
     gated: GatedPod | None = None
@@ -280,6 +293,8 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Since when it has had a ready pod that no agent has compared."""
     unready_template: str = ""
     """The template of its last pod, if that was not ready."""
+    tried: frozenset[str] = frozenset()
+    """The containers of its last pods without a gate."""
     obstacle: str = ""
     """Why the node cannot mount image volumes; empty if it can."""
 
@@ -292,8 +307,10 @@ class RollOut(msgspec.Struct, frozen=True, kw_only=True):
     gated: tuple[GatedPod, ...] = ()
     """On Ready nodes, in the order in which they get their turn."""
     lost: tuple[LostImages, ...] = ()
-    deletions: Mapping[str, PodDeletions] = {}
-    """By node."""
+    deletions: Mapping[str, Setbacks] = {}
+    """By node: pods that were deleted, so that lost images are pulled again."""
+    failures: Mapping[str, Setbacks] = {}
+    """By node: pods that failed, for example because the kubelet evicted them."""
     obstacles: Mapping[str, str] = {}
     """By the name of each node that cannot mount image volumes."""
     without_obstacle_since: datetime | None = None

@@ -60,6 +60,7 @@ async def ensure(wanted: Wanted, node: ImageNode) -> Ensured:
     reference = references.qualified(wanted.image)
     if not wanted.runtime_handler:
         return await _pulled(wanted, node, str(reference), Delivery.DEFAULT)
+    await handlers.require_known(node.runtime, wanted.runtime_handler)
     if await handlers.are_honoured(node.runtime):
         return await _pulled(wanted, node, str(reference), Delivery.BY_HANDLER)
     platform = node.guests.get(wanted.runtime_handler)

@@ -53,6 +53,14 @@ async def are_honoured(runtime: Cri) -> bool:
     return False
 
 
+async def require_known(runtime: Cri, handler: str) -> None:
+    """A runtime that ignores handlers accepts every name. An old one does not list its handlers."""
+    known = {one.name for one in (await runtime.status()).handlers}
+    if known and handler not in known:
+        named = ", ".join(sorted(filter(None, known))) or "none but the default"
+        raise UnknownHandler(f"the container runtime has no handler {handler!r}; known: {named}")
+
+
 def gated(runtime: Cri, gates: Gates) -> Cri:
     return runtime if gate_is_on(gates) else WithoutHandlers(runtime)
 

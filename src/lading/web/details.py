@@ -202,7 +202,7 @@ class Details:
         reference = given.get("reference", "").strip()
         found = await self._dashboard.plan.contents()
         if found is None:
-            raise NotThere("The plan has no contents. Write it with --contents.")
+            raise NotThere("The plan has only deletions. Write it with `prune images --save-plan`.")
         value = await asyncio.to_thread(pruning.explained, found, reference)
         if value is None:
             raise NotThere(f"{reference} is not in the registry of the plan.")

@@ -22,10 +22,11 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#lading/wire/containerd_images.proto\x12\x1d\x63ontainerd.services.images.v1\x1a google/protobuf/field_mask.proto\">\n\nDescriptor\x12\x12\n\nmedia_type\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x0c\n\x04size\x18\x03 \x01(\x03\"\xc1\x01\n\x05Image\x12\x0c\n\x04name\x18\x01 \x01(\t\x12@\n\x06labels\x18\x02 \x03(\x0b\x32\x30.containerd.services.images.v1.Image.LabelsEntry\x12\x39\n\x06target\x18\x03 \x01(\x0b\x32).containerd.services.images.v1.Descriptor\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x1f\n\x0fGetImageRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"G\n\x10GetImageResponse\x12\x33\n\x05image\x18\x01 \x01(\x0b\x32$.containerd.services.images.v1.Image\"$\n\x11ListImagesRequest\x12\x0f\n\x07\x66ilters\x18\x01 \x03(\t\"J\n\x12ListImagesResponse\x12\x34\n\x06images\x18\x01 \x03(\x0b\x32$.containerd.services.images.v1.Image\"z\n\x12UpdateImageRequest\x12\x33\n\x05image\x18\x01 \x01(\x0b\x32$.containerd.services.images.v1.Image\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"J\n\x13UpdateImageResponse\x12\x33\n\x05image\x18\x01 \x01(\x0b\x32$.containerd.services.images.v1.Image2\xce\x02\n\x06Images\x12\x66\n\x03Get\x12..containerd.services.images.v1.GetImageRequest\x1a/.containerd.services.images.v1.GetImageResponse\x12k\n\x04List\x12\x30.containerd.services.images.v1.ListImagesRequest\x1a\x31.containerd.services.images.v1.ListImagesResponse\x12o\n\x06Update\x12\x31.containerd.services.images.v1.UpdateImageRequest\x1a\x32.containerd.services.images.v1.UpdateImageResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#lading/wire/containerd_images.proto\x12\x1d\x63ontainerd.services.images.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\">\n\nDescriptor\x12\x12\n\nmedia_type\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x0c\n\x04size\x18\x03 \x01(\x03\"\xc1\x01\n\x05Image\x12\x0c\n\x04name\x18\x01 \x01(\t\x12@\n\x06labels\x18\x02 \x03(\x0b\x32\x30.containerd.services.images.v1.Image.LabelsEntry\x12\x39\n\x06target\x18\x03 \x01(\x0b\x32).containerd.services.images.v1.Descriptor\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x1f\n\x0fGetImageRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"G\n\x10GetImageResponse\x12\x33\n\x05image\x18\x01 \x01(\x0b\x32$.containerd.services.images.v1.Image\"$\n\x11ListImagesRequest\x12\x0f\n\x07\x66ilters\x18\x01 \x03(\t\"J\n\x12ListImagesResponse\x12\x34\n\x06images\x18\x01 \x03(\x0b\x32$.containerd.services.images.v1.Image\"I\n\x12\x43reateImageRequest\x12\x33\n\x05image\x18\x01 \x01(\x0b\x32$.containerd.services.images.v1.Image\"J\n\x13\x43reateImageResponse\x12\x33\n\x05image\x18\x01 \x01(\x0b\x32$.containerd.services.images.v1.Image\"\"\n\x12\x44\x65leteImageRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"z\n\x12UpdateImageRequest\x12\x33\n\x05image\x18\x01 \x01(\x0b\x32$.containerd.services.images.v1.Image\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"J\n\x13UpdateImageResponse\x12\x33\n\x05image\x18\x01 \x01(\x0b\x32$.containerd.services.images.v1.Image2\x94\x04\n\x06Images\x12\x66\n\x03Get\x12..containerd.services.images.v1.GetImageRequest\x1a/.containerd.services.images.v1.GetImageResponse\x12k\n\x04List\x12\x30.containerd.services.images.v1.ListImagesRequest\x1a\x31.containerd.services.images.v1.ListImagesResponse\x12o\n\x06\x43reate\x12\x31.containerd.services.images.v1.CreateImageRequest\x1a\x32.containerd.services.images.v1.CreateImageResponse\x12o\n\x06Update\x12\x31.containerd.services.images.v1.UpdateImageRequest\x1a\x32.containerd.services.images.v1.UpdateImageResponse\x12S\n\x06\x44\x65lete\x12\x31.containerd.services.images.v1.DeleteImageRequest\x1a\x16.google.protobuf.Emptyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,24 +35,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_IMAGE_LABELSENTRY']._loaded_options = None
   _globals['_IMAGE_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_DESCRIPTOR']._serialized_start=104
-  _globals['_DESCRIPTOR']._serialized_end=166
-  _globals['_IMAGE']._serialized_start=169
-  _globals['_IMAGE']._serialized_end=362
-  _globals['_IMAGE_LABELSENTRY']._serialized_start=317
-  _globals['_IMAGE_LABELSENTRY']._serialized_end=362
-  _globals['_GETIMAGEREQUEST']._serialized_start=364
-  _globals['_GETIMAGEREQUEST']._serialized_end=395
-  _globals['_GETIMAGERESPONSE']._serialized_start=397
-  _globals['_GETIMAGERESPONSE']._serialized_end=468
-  _globals['_LISTIMAGESREQUEST']._serialized_start=470
-  _globals['_LISTIMAGESREQUEST']._serialized_end=506
-  _globals['_LISTIMAGESRESPONSE']._serialized_start=508
-  _globals['_LISTIMAGESRESPONSE']._serialized_end=582
-  _globals['_UPDATEIMAGEREQUEST']._serialized_start=584
-  _globals['_UPDATEIMAGEREQUEST']._serialized_end=706
-  _globals['_UPDATEIMAGERESPONSE']._serialized_start=708
-  _globals['_UPDATEIMAGERESPONSE']._serialized_end=782
-  _globals['_IMAGES']._serialized_start=785
-  _globals['_IMAGES']._serialized_end=1119
+  _globals['_DESCRIPTOR']._serialized_start=133
+  _globals['_DESCRIPTOR']._serialized_end=195
+  _globals['_IMAGE']._serialized_start=198
+  _globals['_IMAGE']._serialized_end=391
+  _globals['_IMAGE_LABELSENTRY']._serialized_start=346
+  _globals['_IMAGE_LABELSENTRY']._serialized_end=391
+  _globals['_GETIMAGEREQUEST']._serialized_start=393
+  _globals['_GETIMAGEREQUEST']._serialized_end=424
+  _globals['_GETIMAGERESPONSE']._serialized_start=426
+  _globals['_GETIMAGERESPONSE']._serialized_end=497
+  _globals['_LISTIMAGESREQUEST']._serialized_start=499
+  _globals['_LISTIMAGESREQUEST']._serialized_end=535
+  _globals['_LISTIMAGESRESPONSE']._serialized_start=537
+  _globals['_LISTIMAGESRESPONSE']._serialized_end=611
+  _globals['_CREATEIMAGEREQUEST']._serialized_start=613
+  _globals['_CREATEIMAGEREQUEST']._serialized_end=686
+  _globals['_CREATEIMAGERESPONSE']._serialized_start=688
+  _globals['_CREATEIMAGERESPONSE']._serialized_end=762
+  _globals['_DELETEIMAGEREQUEST']._serialized_start=764
+  _globals['_DELETEIMAGEREQUEST']._serialized_end=798
+  _globals['_UPDATEIMAGEREQUEST']._serialized_start=800
+  _globals['_UPDATEIMAGEREQUEST']._serialized_end=922
+  _globals['_UPDATEIMAGERESPONSE']._serialized_start=924
+  _globals['_UPDATEIMAGERESPONSE']._serialized_end=998
+  _globals['_IMAGES']._serialized_start=1001
+  _globals['_IMAGES']._serialized_end=1533
 # @@protoc_insertion_point(module_scope)

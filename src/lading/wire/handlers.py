@@ -2,7 +2,7 @@
 
 import re
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 import grpclib.server
@@ -35,21 +35,27 @@ class Service:
         refusals: type[Refusal],
         status_of: Callable[[Refusal], tuple[Status, str]],
     ) -> None:
-        def answered(function: Any) -> Any:
+        async def answered(method: str, request: Any, metadata: Any) -> Message:
+            try:
+                answer: Message = await getattr(servicer, _snake(method))(request, metadata)
+            except refusals as error:
+                status, details = status_of(error)
+                raise GRPCError(status, _cut(details)) from error
+            return answer
+
+        def streamed(method: str) -> Callable[[Stream], Awaitable[None]]:
             async def answer(stream: Stream) -> None:
                 request = await stream.recv_message()
-                try:
-                    response = await function(request, stream.metadata)
-                except refusals as error:
-                    status, details = status_of(error)
-                    raise GRPCError(status, _cut(details)) from error
-                await stream.send_message(response)
+                await stream.send_message(await answered(method, request, stream.metadata))
 
             return answer
 
+        self.name = service.full_name
+        self.answer = answered
+        """One call without a connection; raises GRPCError for a refusal."""
         self._handlers = {
             f"/{service.full_name}/{method.name}": Handler(
-                answered(getattr(servicer, _snake(method.name))),
+                streamed(method.name),
                 Cardinality.UNARY_UNARY,
                 message_factory.GetMessageClass(method.input_type),
                 message_factory.GetMessageClass(method.output_type),

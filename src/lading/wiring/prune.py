@@ -29,12 +29,13 @@ from lading.ports.kube import Cluster
 from lading.ports.node import StateFile
 from lading.ports.registry import Credential
 from lading.ports.storage import Storage
-from lading.pruning.engine.controller import Pruner, PruneRequest
+from lading.pruning.engine.controller import Pruner
 from lading.pruning.engine.decisions.guards import Limits
 from lading.pruning.engine.decisions.policy import NO_POLICY, Policy
 from lading.pruning.engine.inventory import observe_streams
 from lading.pruning.engine.inventory.manifest_table import ManifestTable
 from lading.pruning.engine.inventory.observe_registry import WORKERS_DEFAULT
+from lading.pruning.engine.prune_request import PruneRequest
 from lading.pruning.engine.references import mirrors, observe, references_file
 from lading.pruning.engine.references.custom_paths import READY_MADE, CustomPath
 from lading.pruning.engine.references.observe import ClusterReferences, Reading

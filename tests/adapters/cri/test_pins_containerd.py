@@ -173,6 +173,45 @@ async def test_an_image_that_another_party_pins_by_its_tag_is_let_go_all_the_sam
     assert await pins.recorded() == ()
 
 
+class IndexChannel:
+    """Like containerd, where a tag of an index has the index as its target."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    async def call(self, service: Any, method: str, *rest: Any, **more: Any) -> Any:
+        answer = await self._channel.call(service, method, *rest, **more)
+        if method == "List":
+            for image in answer.images:
+                if image.name.endswith(":1"):
+                    image.target.digest = f"sha256:{'0' * 64}"
+        return answer
+
+
+async def test_an_image_of_which_another_party_pins_the_index_is_let_go_all_the_same(
+    pins: ContainerdPins, channel: Channel, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    pin = await pulled(runtime, registry, "r.io/a", "blue")
+    await pins.write([pin])
+    by_tag = next(one for one in await pins._listed() if one.name == "r.io/a:1")
+    await pins._set_labels(by_tag, {**by_tag.labels, pins_containerd.PINNED[0]: "pinned"})
+    of_index = cast(Channel, IndexChannel(channel))
+    await ContainerdPins(of_index, CriClient(channel), HastyClock()).write([])
+    assert await pins.recorded() == ()
+    assert await pinned_ids(runtime) == {pin.image_id}, "for the other party"
+
+
+async def test_a_pinned_name_that_a_person_removed_is_made_again(
+    pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    pin = replace(await pulled(runtime, registry, "r.io/a", "blue"), tags=("r.io/a:v1",))
+    await pins.write([pin])
+    runtime.remove_name("r.io/a:v1")
+    assert [one.pin.tags for one in await pins.recorded()] == [()]
+    await pins.write([pin])
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
+
+
 async def test_a_pin_survives_pulling_the_tag_again(
     pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
 ) -> None:

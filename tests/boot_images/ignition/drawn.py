@@ -18,14 +18,54 @@ SOURCES = st.sampled_from(
         "oem:///a",
         "",
     ]
+) | st.builds(
+    "".join,
+    st.lists(
+        st.sampled_from(
+            [
+                "http",
+                "https",
+                "s3",
+                "data",
+                "text/plain",
+                "utf-8",
+                "base64",
+                "aGVsbG8=",
+                "a",
+                "1",
+                *list(':/;,=?#@%[] \\"<^|~'),
+                "//",
+                "%41",
+                "::1",
+                "ü",
+                "\n",
+                "versionId=",
+            ]
+        ),
+        max_size=9,
+    ),
 )
+"""Known URLs, and texts made of the pieces of URLs."""
 HASHES: st.SearchStrategy[Any] = st.sampled_from([{"hash": f"sha512-{'0' * 128}"}, {}])
 NAMES = st.sampled_from(["a", "b", "core"])
 PATHS = st.sampled_from(
     ["/a", "/a/b", "/ab", "/var/a", "/opt//c", "/opt/./c", "/etc/systemd/system/a.service"]
 )
 SYSTEMS = st.sampled_from(["root", "root", "root", "/var", "opt", "gone"])
-DEVICES = st.sampled_from(["/dev/sda", "/dev/sdb", "/dev//sdb", "/dev/disk/by-label/x"])
+DEVICES = st.sampled_from(
+    ["/dev/sda", "/dev/sdb", "/dev//sdb", "/dev/./sdc/", "/dev/../sdd", "/dev/disk/by-label/x"]
+)
+HEADERS = st.fixed_dictionaries({"name": NAMES, "value": st.sampled_from(["", "x", "y"])})
+PROXIES = st.sampled_from(["proxy.corp:3128", "10.0.0.1:80", "http://p", "socks5://p", "p q", ""])
+CONTENTS_OF_UNITS = st.builds(
+    "".join,
+    st.lists(
+        st.sampled_from(
+            ["[Unit]", "\n", "A=b", "\\", "#", ";", " ", "]", "[", "x", "\r", "\x1c", "\u2028"]
+        ),
+        max_size=10,
+    ),
+)
 GUIDS = st.sampled_from(["", "4F68BCE3-E8CD-4DB1-96E7-FBCAF984B709", "nonsense"])
 OWNERS = st.sampled_from([{"id": 0}, {"id": 1000}, {"name": "core"}, {}])
 
@@ -34,8 +74,16 @@ def some(required: dict[str, Any], **optional: Any) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries(required, optional=optional)
 
 
-RESOURCES = some({"source": SOURCES}, verification=HASHES)
-CONTENTS = some({}, source=SOURCES, compression=st.sampled_from(["", "gzip"]), verification=HASHES)
+RESOURCES = some(
+    {"source": SOURCES}, verification=HASHES, httpHeaders=st.lists(HEADERS, max_size=2)
+)
+CONTENTS = some(
+    {},
+    source=SOURCES,
+    compression=st.sampled_from(["", "gzip"]),
+    verification=HASHES,
+    httpHeaders=st.lists(HEADERS, max_size=2),
+)
 NODE = {"filesystem": SYSTEMS, "path": PATHS}
 FILES = some(
     NODE,
@@ -48,7 +96,7 @@ FILES = some(
 )
 DIRECTORIES = some(NODE, mode=st.sampled_from([0o755, 0o1777]), overwrite=st.booleans())
 LINKS = some({**NODE, "target": PATHS}, hard=st.booleans(), overwrite=st.booleans())
-SIZES = st.sampled_from([0, 1, 100])
+SIZES = st.sampled_from([0, 1, 100, -1])
 PARTITIONS = some(
     {"number": st.integers(0, 3)},
     label=st.sampled_from(["", "root", "data"]),
@@ -87,7 +135,8 @@ UNITS = some(
     enable=st.booleans(),
     enabled=st.booleans(),
     mask=st.booleans(),
-    contents=st.sampled_from(["", "[Unit]\nDescription=a\n", "[Service]\nExecStart=/a\n", "[x"]),
+    contents=st.sampled_from(["", "[Unit]\nDescription=a\n", "[Service]\nExecStart=/a\n", "[x"])
+    | CONTENTS_OF_UNITS,
     dropins=st.lists(
         some({"name": st.sampled_from(["1.conf", "2.conf"])}, contents=st.just("[Unit]\n")),
         max_size=2,
@@ -97,7 +146,7 @@ USERS = some(
     {"name": NAMES},
     passwordHash=st.just("$6$x"),
     sshAuthorizedKeys=st.lists(st.sampled_from(["ssh-rsa 1", "ssh-rsa 2"]), max_size=3),
-    uid=st.just(1000),
+    uid=st.sampled_from([1000, 2**63 - 1, 2**63]),
     gecos=st.just("g"),
     homeDir=st.just("/home/a"),
     groups=st.lists(NAMES, max_size=2),
@@ -113,10 +162,11 @@ def lists(entries: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 STUBS = st.builds(
-    lambda version, config, authorities, **sections: {
+    lambda version, config, authorities, proxy, **sections: {
         "ignition": {
             "version": version,
             "config": config,
+            "proxy": proxy,
             "security": {"tls": {"certificateAuthorities": authorities}},
         },
         **sections,
@@ -124,6 +174,12 @@ STUBS = st.builds(
     VERSIONS,
     some({}, append=lists(RESOURCES), replace=RESOURCES),
     lists(RESOURCES),
+    some(
+        {},
+        httpProxy=PROXIES,
+        httpsProxy=PROXIES,
+        noProxy=st.lists(st.sampled_from(["a", "b"]), max_size=3),
+    ),
     storage=some(
         {},
         files=lists(FILES),

@@ -6,6 +6,7 @@ import pytest
 
 from lading.boot_images.ignition import findings, reading, translate
 from lading.boot_images.ignition.findings import RejectionReason, Unreadable
+from tests.boot_images.ignition import odd
 from tests.boot_images.ignition.stubs import (
     MARKER,
     SHA512,
@@ -345,6 +346,7 @@ REJECTED: tuple[tuple[str, dict[str, Any], RejectionReason, str], ...] = (
         RejectionReason.VALUE_REQUIRED,
         "ignition.security.tls.certificateAuthorities[0].source",
     ),
+    *odd.REFUSED,
 )
 
 
@@ -368,13 +370,29 @@ def test_a_stub_is_refused_with_a_reason_and_a_path(
         (b"#!/bin/sh\n", RejectionReason.NOT_JSON),
         (b"[]", RejectionReason.NOT_JSON),
         (b"\xff\xfe", RejectionReason.NOT_JSON),
+        ('{"ignition": {}}'.encode("utf-16"), RejectionReason.NOT_JSON),
+        (b'\xef\xbb\xbf{"ignition": {}}', RejectionReason.NOT_JSON),
+        (b'{"a": "\\ud800"}', RejectionReason.NOT_JSON),
         (b"NaN", RejectionReason.NOT_JSON),
         (b"[" * 100_000, RejectionReason.NOT_JSON),
         (b'{"a": ' + b"1" * 5000 + b"}", RejectionReason.NOT_JSON),
         (b'{"ignition": {}, "ignition": {}}', RejectionReason.KEY_REPEATED),
         (b" " * 1_048_577, RejectionReason.TOO_LARGE),
     ],
-    ids=["empty", "a script", "a list", "no UTF-8", "NaN", "deep", "digits", "twice", "1 MiB"],
+    ids=[
+        "empty",
+        "a script",
+        "a list",
+        "no UTF-8",
+        "UTF-16",
+        "a byte order mark",
+        "half a pair",
+        "NaN",
+        "deep",
+        "digits",
+        "twice",
+        "1 MiB",
+    ],
 )
 def test_data_that_is_not_a_configuration_is_refused(data: bytes, reason: RejectionReason) -> None:
     with pytest.raises(Unreadable) as caught:

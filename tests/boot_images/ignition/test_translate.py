@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lading.boot_images.ignition import translate
 from lading.boot_images.ignition.findings import Loss, Unreadable
+from tests.boot_images.ignition import odd
 from tests.boot_images.ignition.stubs import (
     CA,
     SERVER,
@@ -72,6 +73,33 @@ LATER = (
 @pytest.mark.parametrize("stub", [row[1] for row in LATER], ids=[row[0] for row in LATER])
 def test_what_3_0_does_not_know_needs_3_1(stub: dict[str, Any]) -> None:
     assert translate.translate(stub).config["ignition"]["version"] == "3.1.0"
+
+
+@pytest.mark.parametrize(
+    "stub", [row[1] for row in odd.TRANSLATED], ids=[row[0] for row in odd.TRANSLATED]
+)
+def test_an_odd_stub_that_is_valid_in_2_is_translated(stub: dict[str, Any]) -> None:
+    assert translate.translate(stub).config["ignition"]["version"] in ("3.0.0", "3.1.0")
+
+
+def test_a_proxy_gets_its_scheme_and_a_host_is_named_once() -> None:
+    stub = odd.proxy(httpProxy="proxy.corp:3128", noProxy=["a", "a"])
+    proxy = translate.translate(stub).config["ignition"]["proxy"]
+    assert proxy == {"httpProxy": "http://proxy.corp:3128", "noProxy": ["a"]}
+
+
+def test_a_header_without_a_value_is_dropped_and_named() -> None:
+    translated = translate.translate(odd.headers(("A", ""), ("B", "b")))
+    contents = translated.config["storage"]["files"][0]["contents"]
+    assert contents["httpHeaders"] == [{"name": "B", "value": "b"}]
+    assert [one.what for one in translated.losses] == [Loss.HEADER_EMPTY]
+
+
+def test_device_paths_become_clean() -> None:
+    (found,) = translate.translate(odd.array("/dev//sda", "/dev/./x/../sdb/")).config["storage"][
+        "raid"
+    ]
+    assert found["devices"] == ["/dev/sda", "/dev/sdb"]
 
 
 def test_a_proxy_in_a_version_that_ignored_it_stays_ignored() -> None:
@@ -248,6 +276,21 @@ def test_a_partition_of_2_2_without_a_size_is_as_large_as_possible() -> None:
 def test_unknown_keys_are_a_loss_that_does_not_name_them() -> None:
     translated = translate.translate(files(file(s3cret="x")))
     assert [str(one) for one in translated.losses] == [f"storage.files[0]: {Loss.UNKNOWN_KEYS}"]
+
+
+def test_unknown_keys_of_a_new_user_and_of_an_array_are_losses() -> None:
+    user = {"name": "core", "create": {"s3cret": "x"}}
+    array = {"name": "data", "level": "raid1", "devices": ["/dev/a", "/dev/b"], "s3cret": "x"}
+    stub = {
+        "ignition": {"version": "2.2.0"},
+        "passwd": {"users": [user]},
+        "storage": {"raid": [array]},
+    }
+    losses = {str(one) for one in translate.translate(stub).losses}
+    assert losses == {
+        f"passwd.users[0].create: {Loss.UNKNOWN_KEYS}",
+        f"storage.raid[0]: {Loss.UNKNOWN_KEYS}",
+    }
 
 
 PATHS = st.lists(st.sampled_from(["a", "b", "..", "."]), max_size=3).map("/".join).map("/".__add__)

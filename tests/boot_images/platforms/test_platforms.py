@@ -64,6 +64,12 @@ def disks(image: Any, **others: Any) -> dict[str, Any]:
     return {"disks": [{"boot": False, "image": "data"}, {"boot": True, "image": image}], **others}
 
 
+def gcp_stream(**fields: str) -> dict[str, Any]:
+    value = streams.stream()
+    value["architectures"]["x86_64"]["images"]["gcp"] |= fields
+    return {"stream": Stream(value=value)}
+
+
 GCP: Rows = (
     ("an older image of the stream's project", GCP_IMAGE_OLD, {}, GCP_IMAGE),
     ("the image of the stream", GCP_IMAGE, {}, None),
@@ -101,6 +107,10 @@ GCP: Rows = (
         Why.NOT_OURS,
     ),
     ("a family", "projects/rhcos-cloud/global/images/family/rhcos", {}, Why.IMAGE_FAMILY),
+    ("a whole URL of the target", f"https://www.googleapis.com/compute/v1/{GCP_IMAGE}", {}, None),
+    ("a stream with a query in its image", GCP_IMAGE_OLD, gcp_stream(name="x?y=1"), Why.NO_IMAGE),
+    ("a stream with a family", GCP_IMAGE_OLD, gcp_stream(name="family/x"), Why.NO_IMAGE),
+    ("a stream with a broken project", GCP_IMAGE_OLD, gcp_stream(project="a/b"), Why.NO_IMAGE),
     ("a whole URL", f"https://www.googleapis.com/compute/v1/{GCP_IMAGE_OLD}", {}, GCP_IMAGE),
     ("nonsense", "fake image", {}, Why.NOT_OURS),
     ("another architecture", GCP_IMAGE_OLD, {"architecture": "aarch64"}, Why.ARCHITECTURE_DIFFERS),
@@ -169,6 +179,49 @@ AZURE_CASES: Rows = (
     ("uploaded, generation 2", {"resourceID": f"{UPLOADED}-gen2/versions/latest"}, {}, FREE_2),
     ("uploaded until 4.5", {"resourceID": IMAGE}, {}, FREE_1),
     (
+        "uploaded, generation 1, in a resource group of another generation",
+        {"resourceID": UPLOADED.replace(f"{INFRA}-rg", "prod-gen2-rg")},
+        {},
+        FREE_1,
+    ),
+    (
+        "uploaded, with the name of the cluster in another field",
+        {"resourceID": f"{GALLERY}/gallery_mycluster_x7k2p/images/mine/versions/{INFRA}"},
+        {},
+        Why.NOT_OURS,
+    ),
+    (
+        "trusted, with its generation in the name",
+        {"resourceID": f"{GALLERY}/mine/images/golden-gen2"},
+        {"trusted": ("/resourceGroups/*",)},
+        FREE_2,
+    ),
+    (
+        "trusted, of an unknown generation",
+        {"resourceID": f"{GALLERY}/prod-gen2/images/golden"},
+        {"trusted": ("/resourceGroups/*",)},
+        Why.GENERATION_UNKNOWN,
+    ),
+    (
+        "trusted, and no resource of Compute",
+        {"resourceID": "/somewhere/golden-gen2"},
+        {"trusted": ("/somewhere/*",)},
+        Why.GENERATION_UNKNOWN,
+    ),
+    (
+        "uploaded, generation 1, for a cluster that is named gen2",
+        {"resourceID": UPLOADED.replace("x7k2p", "gen2")},
+        {"infrastructure_name": "mycluster-gen2"},
+        FREE_1,
+    ),
+    ("free, of an unknown generation", free("aro_419-v3"), {}, Why.GENERATION_UNKNOWN),
+    (
+        "paid, of an unknown generation",
+        paid("redhat", "rh-ocp-worker", "rh-ocp-worker-v2"),
+        {},
+        Why.GENERATION_UNKNOWN,
+    ),
+    (
         "uploaded for another cluster",
         {"resourceID": UPLOADED.replace("x7k2p", "other")},
         {},
@@ -194,11 +247,16 @@ AZURE_CASES: Rows = (
     ("paid in EMEA", paid("redhat-limited", "rh-opp-worker", "rh-opp-worker"), {}, OPP),
     (
         "paid, generation that the stream lacks",
-        paid("redhat-limited", "rh-opp-worker", "x-gen1"),
+        paid("redhat-limited", "rh-opp-worker", "rh-opp-worker-gen1"),
         {},
         Why.NO_IMAGE,
     ),
-    ("paid, product that the stream lacks", paid("redhat", "rh-oke-worker", "x"), {}, Why.NO_IMAGE),
+    (
+        "paid, product that the stream lacks",
+        paid("redhat", "rh-oke-worker", "rh-oke-worker"),
+        {},
+        Why.NO_IMAGE,
+    ),
     ("paid, current", {**OCP_2}, {}, None),
     ("another product", paid("canonical", "ubuntu", "22"), {}, Why.PURCHASE_PLAN),
     ("an architecture without images", free("aro_419"), {"architecture": "s390x"}, Why.NO_IMAGE),

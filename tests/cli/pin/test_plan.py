@@ -274,7 +274,7 @@ async def test_an_apply_beside_an_agent_is_refused_and_names_the_owner(
 async def test_apply_and_the_clean_up_of_the_agent_agree(host: HostUnderTest) -> None:
     """For any user, with any home directory."""
     await applied(host)
-    place = (*host.place_of("apply"), "--node-name", "worker-1")
+    place = (*host.place_of("apply"), "--node", "worker-1")
     with machine.owning(host.state_dir, "the agent of node worker-1"):
         result = await lading(host, "agent", "--cleanup", *place)
     assert (result.code, len(await pinned_names(host))) == (3, 3)

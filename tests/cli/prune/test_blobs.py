@@ -63,7 +63,7 @@ async def test_orphans_are_freed_while_the_registry_runs(
     orphan = await shelf.admin.push_blob(shelf.at("a"), b"orphan")
     report = tmp_path / "report"
     online = (f"--storage=file://{root}", f"--registry-url=http://{shelf.host}", *AT_ONCE)
-    dry = await lading("prune", "blobs", *online, f"--report={report}")
+    dry = await lading("prune", "blobs", *online, f"--save-plan={report}")
     assert (dry.code, has_data(root, orphan.digest)) == (0, True)
     assert "Dry run" in dry.errors
     assert "Would condemn 1 and delete 0 blobs" in dry.output
@@ -140,7 +140,7 @@ async def test_state_and_known_manifests_in_a_directory(
         (("--confirm",), 2, "name every replica of the registry with --registry-url"),
         (("--offline", "--registry-url=r.test"), 2, "remove --registry-url"),
         (("--grace=-1h",), 2, "expected 0 or more"),
-        (("--offline", "--confirm", "--report=/no/such/folder/report"), 2, "no such folder"),
+        (("--offline", "--confirm", "--save-plan=/no/such/folder/report"), 2, "no such folder"),
         (("--registry-url=ftp://r.test",), 2, "ftp"),
         (("--offline", "--confirm"), 1, "nothing in docker/registry/v2/repositories"),
         ((), 1, "nothing in docker/registry/v2/repositories"),
@@ -404,7 +404,9 @@ async def test_what_the_bucket_cannot_copy_waits_for_offline(
     condemned = states.with_condemned(states.EMPTY, digests, (), since)
     registry.write(f"{layout.OWN}/state.json", states.encode(condemned))
     report = tmp_path / "report"
-    answer = await lading("prune", "blobs", f"--storage=s3://{bucket.name}", f"--report={report}")
+    answer = await lading(
+        "prune", "blobs", f"--storage=s3://{bucket.name}", f"--save-plan={report}"
+    )
     assert answer.code == 0, answer.errors
     lines = [json.loads(line) for line in report.read_text().splitlines()]
     reasons = {line["digest"]: line["reason"] for line in lines}

@@ -7,7 +7,7 @@ import pytest
 
 from lading.cli.output import Format
 from lading.cli.prune import blobs, output
-from lading.pruning.engine.effects.apply import PruneOutcome, Result
+from lading.pruning.engine.effects.outcomes import PruneOutcome, Result
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
 from tests.pruning.builders import NOW, digest
 from tests.pruning.sweep.memory_storage import MemoryStorage

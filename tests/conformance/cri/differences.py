@@ -64,6 +64,8 @@ DIFFERENCES: tuple[Difference, ...] = (
             "test_a_pin_that_is_no_longer_wanted_is_taken_back",
             "test_a_pin_survives_pulling_the_tag_again",
             "test_a_pinned_image_is_removed_when_the_client_insists",
+            "test_a_tag_of_a_pin_means_its_image_until_the_pin_is_taken_back",
+            "test_a_tag_that_a_pod_pulled_stays_after_the_pin",
         )
     ),
 )

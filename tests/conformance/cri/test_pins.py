@@ -8,6 +8,7 @@ import pytest
 
 from lading.embedded import sample_images
 from lading.kernel import references
+from lading.kernel.values import replace
 from lading.ports.cri import ImageSpec, Pin, RecordedPin
 from tests.conformance.cri.targets import Target
 
@@ -80,6 +81,51 @@ async def test_a_pin_survives_pulling_the_tag_again(target: Target, repository: 
     await target.pins.write([pin])
     await target.cri.pull(ImageSpec(image=f"{target.registry_host}/{repository}:1"))
     assert await target.pins.recorded() == (RecordedPin(pin=pin, effective=True),)
+
+
+async def tagged(target: Target, name: str) -> tuple[str, ...]:
+    """The IDs of the images that have this name."""
+    return tuple(image.id for image in await target.cri.images() if name in image.repo_tags)
+
+
+async def until_tagged(target: Target, name: str, *image_ids: str) -> None:
+    async with asyncio.timeout(UNPINNING_SECONDS_MAX):
+        while await tagged(target, name) != image_ids:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+async def test_a_tag_of_a_pin_means_its_image_until_the_pin_is_taken_back(
+    target: Target, repository: str
+) -> None:
+    if not target.pins.makes_tags:
+        pytest.skip("this runtime has no call that makes a tag")
+    old = await pulled(target, f"{repository}:1", "blue")
+    new = await pulled(target, f"{repository}:2", "blue")
+    tag = f"{target.registry_host}/{repository}:stable"
+    await target.pins.write([replace(old, tags=(tag,))])
+    await until_tagged(target, tag, old.image_id)
+    moved = replace(new, tags=(tag,))
+    await target.pins.write([old, moved])
+    await until_tagged(target, tag, new.image_id)
+    recorded = {one.pin for one in await target.pins.recorded() if one.effective}
+    assert recorded == {old, moved}
+    found = await target.cri.image(ImageSpec(image=tag))
+    assert found is not None
+    assert (found.id, found.pinned) == (new.image_id, True)
+    await target.pins.write([])
+    await until_tagged(target, tag)
+    assert await target.cri.image(ImageSpec(image=new.image_id)) is not None
+
+
+async def test_a_tag_that_a_pod_pulled_stays_after_the_pin(target: Target, repository: str) -> None:
+    if not target.pins.makes_tags:
+        pytest.skip("this runtime has no call that makes a tag")
+    pin = await pulled(target, f"{repository}:1", "blue")
+    tag = f"{target.registry_host}/{repository}:1"
+    await target.cri.pull(ImageSpec(image=tag))
+    await target.pins.write([replace(pin, tags=(tag,))])
+    await target.pins.write([])
+    assert await tagged(target, tag) == (pin.image_id,)
 
 
 async def test_a_pinned_image_is_removed_when_the_client_insists(

@@ -129,6 +129,7 @@ SELECTOR = {"matchLabels": {"zone": "a"}}
 SELECTOR_RULE = "matchSelector is required with mode MatchSelector and not allowed with other modes"
 PARTIAL_RULE = "partial is required with mode Partial and not allowed with other modes"
 URL_RULE = "must be an image reference"
+LONG_VALUE = '{"v1": "' + "a" * 100 + '"}'
 ONE_URL_RULE = "exactly one of imageURL and instanceManagerImage must be set"
 
 
@@ -226,7 +227,7 @@ CASES = (
     setting("pre-pulling is on", "true"),
     setting("pre-pulling is off", "false"),
     setting("a setting of another value", "yes", "value must be the string 'true' or 'false'"),
-    setting("a setting of another name", "true", "Lading reads no other Setting", name="$name"),
+    setting("a setting of Longhorn with a value of its own", LONG_VALUE, name="$name"),
     boot_images("all machine sets are enrolled", mode="Enabled"),
     boot_images("those of a label are enrolled", mode="MatchSelector", matchSelector=SELECTOR),
     boot_images("a mode that selects needs a selector", SELECTOR_RULE, mode="MatchSelector"),

@@ -84,7 +84,8 @@ async def test_a_masked_update_changes_only_the_labels_it_names(
     ("image", "path", "status"),
     [
         (pb2.Image(labels={"a": "1"}), "labels.a", Status.INVALID_ARGUMENT),
-        (pb2.Image(target=TARGET), "target", Status.INVALID_ARGUMENT),
+        (pb2.Image(target=TARGET), "name", Status.INVALID_ARGUMENT),
+        (pb2.Image(target=TARGET), "target", Status.NOT_FOUND),
         (
             pb2.Image(target=TARGET, labels={"a": "x" * 4096}),
             "labels.a",
@@ -92,7 +93,13 @@ async def test_a_masked_update_changes_only_the_labels_it_names(
         ),
         (pb2.Image(name="r.io/none:1", target=TARGET), "labels.a", Status.NOT_FOUND),
     ],
-    ids=["no target, which crashes containerd", "not a label", "too long", "no such image"],
+    ids=[
+        "no target, which crashes containerd",
+        "not a label",
+        "no such content",
+        "too long",
+        "no such image",
+    ],
 )
 async def test_a_wrong_update_is_refused_and_changes_nothing(
     channel: Channel, image_id: str, image: pb2.Image, path: str, status: Status

@@ -21,23 +21,17 @@ async def resolved(served: ServedRegistry, *images: str) -> ImageDigests:
 async def test_a_tag_becomes_the_digest_that_the_registry_has(served: ServedRegistry) -> None:
     image = await served.push("app:v1")
     found = await resolved(served, f"{served.host}/app:v1")
-    assert found.names == {image}
+    assert found.names == {image.replace("app@", "app:v1@")}, "with the tag that pods name"
     assert found.unresolved == ()
 
 
 async def test_an_image_by_digest_needs_no_registry(served: ServedRegistry) -> None:
     found = await resolved(served, f"busybox:1.36@{DIGEST}", f"no.such.host:1/a/b@{DIGEST}")
     assert found.names == {
-        f"docker.io/library/busybox@{DIGEST}",
+        f"docker.io/library/busybox:1.36@{DIGEST}",
         f"no.such.host:1/a/b@{DIGEST}",
     }
     assert found.unresolved == ()
-
-
-async def test_the_same_image_under_two_names_is_there_once(served: ServedRegistry) -> None:
-    image = await served.push("app:v1")
-    found = await resolved(served, f"{served.host}/app:v1", image)
-    assert found.names == {image}
 
 
 async def test_each_image_that_cannot_be_resolved_is_named_with_its_place(
@@ -48,7 +42,7 @@ async def test_each_image_that_cannot_be_resolved_is_named_with_its_place(
     found = await resolved(
         served, gone, f"{served.host}/app:v1", closed, "A b", f"x@sha512:{'0' * 128}"
     )
-    assert found.names == {image}
+    assert found.names == {image.replace("app@", "app:v1@")}
     first, *_ = sorted(map(str, found.unresolved))
     assert first == f"{closed} (line 3): cannot connect to 127.0.0.1:1: Connection refused"
     reasons = {one.image: one.reason for one in found.unresolved}
@@ -82,12 +76,22 @@ def found(one: Pod) -> list[RunningImage]:
 
 def test_the_digest_that_runs_counts() -> None:
     (image,) = found(pod("example.com/app:v1", f"example.com/app@{DIGEST}"))
-    assert image == RunningImage(image=f"example.com/app@{DIGEST}", found_in="Pod shop/web")
+    assert image == RunningImage(image=f"example.com/app:v1@{DIGEST}", found_in="Pod shop/web")
 
 
 def test_the_scheme_of_a_runtime_is_left_out() -> None:
-    (image,) = found(pod("app", f"docker-pullable://example.com/app@{DIGEST}"))
+    (image,) = found(pod("app", f"docker-pullable://docker.io/library/app@{DIGEST}"))
+    assert image.image == f"docker.io/library/app:latest@{DIGEST}"
+
+
+def test_a_tag_of_another_repository_is_left_out() -> None:
+    (image,) = found(pod("app", f"example.com/app@{DIGEST}"))
     assert image.image == f"example.com/app@{DIGEST}"
+
+
+def test_a_tag_beside_a_digest_is_no_name_that_the_pod_asks_for() -> None:
+    (image,) = found(pod(f"example.com:5000/app:v1@{DIGEST}", f"example.com/app@{DIGEST}"))
+    assert image.image == f"example.com:5000/app@{DIGEST}"
 
 
 def test_a_container_that_has_not_started_counts_as_the_pod_names_it() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
+from lading.kernel import references
 from lading.kernel.errors import Malformed
 from lading.kernel.images import ImageKey, Layer, Resolution
 from lading.pinned_images.authoring import set_changes
@@ -100,3 +101,19 @@ def test_a_name_that_the_api_refuses_is_refused(name: str) -> None:
 def test_a_role_that_no_label_takes_is_refused() -> None:
     with pytest.raises(Malformed, match="role"):
         set_changes.check_names("mine", "a/b")
+
+
+def test_the_tags_that_images_were_named_by_are_in_the_set() -> None:
+    one, two = names(2)
+    by_tags = [one.replace("@", ":v1@"), one.replace("@", ":stable@"), two]
+    (made,) = set_changes.new_sets("mine", by_tags, role="worker")
+    tagged = {"name": one, "tags": ["stable", "v1"]}
+    assert made["spec"] == {"pinnedImages": [tagged, {"name": two}]}
+
+
+def test_a_tag_of_several_images_is_no_tag_of_the_set() -> None:
+    one, two = names(2)
+    by_tag = [one.replace("@", ":v1@"), two.replace("@", ":v1@")]
+    (made,) = set_changes.new_sets("mine", by_tag, role="worker")
+    assert made["spec"] == {"pinnedImages": [{"name": one}, {"name": two}]}
+    assert set_changes.ambiguous_tags(map(references.parse, by_tag)) == {("example.com/app", "v1")}

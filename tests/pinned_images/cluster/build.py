@@ -24,7 +24,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 )
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.kernel.objects import Key
-from lading.kernel.pacing import Pacing, Writes
+from lading.kernel.pacing import Pacing
 from lading.kernel.planning import Plan
 from lading.kernel.values import replace
 from lading.loop.informer import Informer
@@ -177,7 +177,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     pools: tuple[MachineConfigPool, ...] = ()
     sets: tuple[PinnedImageSet, ...] = ()
     machine_config_nodes: tuple[MachineConfigNode, ...] = ()
-    status_writes: Writes = ()
+    status_at: datetime | None = None
     is_on: bool = True
 
     def caches(self) -> ClusterCaches:
@@ -216,7 +216,7 @@ def plan_node(name: str, cluster: Cluster) -> Plan:
     return plan.plan_node(found) if found else Plan()
 
 
-def plan_pool(name: str, cluster: Cluster, now: datetime = NOW) -> Plan:
+def plan_pool(name: str, cluster: Cluster) -> Plan:
     """Which sets are assigned to the pool."""
 
     async def observed() -> ObservedPoolSets | None:
@@ -224,7 +224,7 @@ def plan_pool(name: str, cluster: Cluster, now: datetime = NOW) -> Plan:
 
     found = asyncio.run(observed())
     assert found is not None
-    return plan.plan_pool(replace(found, spec_writes=cluster.status_writes), now)
+    return plan.plan_pool(found)
 
 
 def plan_pool_status(name: str, cluster: Cluster, now: datetime) -> Plan:
@@ -249,7 +249,7 @@ def observed_pool(name: str, cluster: Cluster) -> ObservedPool | None:
         return await made.observe(Key("", name))
 
     found = asyncio.run(observed())
-    return replace(found, status_writes=cluster.status_writes) if found else None
+    return replace(found, status_at=cluster.status_at) if found else None
 
 
 def plan_set(name: str, cluster: Cluster, now: datetime) -> Plan:
@@ -262,7 +262,7 @@ def observed_set(name: str, cluster: Cluster) -> ObservedSet | None:
         return await SetReconciler(_tools(cluster)).observe(Key("", name))
 
     found = asyncio.run(observed())
-    return replace(found, status_writes=cluster.status_writes) if found else None
+    return replace(found, status_at=cluster.status_at) if found else None
 
 
 def tools(

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -22,8 +22,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPoolStatus,
 )
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet, PinnedImageSetStatus
-from lading.kernel import pacing
-from lading.kernel.pacing import Pacing, Writes
+from lading.kernel.pacing import Pacing
 from lading.kernel.planning import Plan
 from lading.kernel.values import replace
 from lading.pinned_images.cluster import plan, rules
@@ -102,7 +101,7 @@ class AnyCluster(RuleBasedStateMachine):
         self.sets: dict[str, PinnedImageSet] = {}
         self.nodes = {name: node(name) for name in ("n-1", "n-2")}
         self.reports: dict[str, MachineConfigNode] = {}
-        self.status_writes: dict[str, Writes] = {}
+        self.statuses_at: dict[str, datetime] = {}
         self.uids = itertools.count(1)
         self.is_on = True
         self.plans_max = 100
@@ -173,7 +172,7 @@ class AnyCluster(RuleBasedStateMachine):
 
     @rule()
     def the_controller_is_killed(self) -> None:
-        self.status_writes.clear()
+        self.statuses_at.clear()
 
     @rule(plans_max=st.sampled_from((0, 2, 4, 100)))
     def the_controller_gets_no_further_than(self, plans_max: int) -> None:
@@ -201,7 +200,7 @@ class AnyCluster(RuleBasedStateMachine):
             pools=tuple(one.object(name) for name, one in self.pools.items()),
             sets=tuple(self.sets.values()),
             machine_config_nodes=tuple(self.reports.values()),
-            status_writes=self.status_writes.get(name, ()),
+            status_at=self.statuses_at.get(name),
             is_on=self.is_on,
         )
 
@@ -209,7 +208,7 @@ class AnyCluster(RuleBasedStateMachine):
         for name in tuple(self.nodes):
             yield name, plan_node(name, self._cluster(name))
         for name in sorted({"worker", *self.pools}):
-            yield name, plan_pool(name, self._cluster(name), self.now)
+            yield name, plan_pool(name, self._cluster(name))
             yield name, plan_pool_status(name, self._cluster(name), self.now)
         for name in tuple(self.sets):
             yield name, plan_set(name, self._cluster(name), self.now)
@@ -236,7 +235,7 @@ class AnyCluster(RuleBasedStateMachine):
                     self.reports[name] = replace(before, spec=spec)
 
     def _written(self, name: str) -> None:
-        self.status_writes[name] = pacing.with_write(self.status_writes.get(name, ()), self.now)
+        self.statuses_at[name] = self.now
 
     def _check_that_all_is_counted(self) -> None:
         for name, one in self.pools.items():

@@ -133,13 +133,13 @@ async def test_when_a_status_was_written_is_remembered_as_long_as_its_object(
     caches.sets.put(made)
     parts = tools(api, caches)
     reconciler = SetReconciler(parts)
-    assert reconciler.status_writes(key) == ()
+    assert reconciler.status_at(key) is None
     await reconciler.apply(writing(made, PinnedImageSetStatus()))
     observed = await reconciler.observe(key)
     assert observed is not None
-    assert observed.status_writes == (parts.clock.now(),)
+    assert observed.status_at == parts.clock.now()
     caches.sets.remove(key)
-    assert reconciler.status_writes(key) == ()
+    assert reconciler.status_at(key) is None
 
 
 async def test_a_status_does_not_reach_another_set_of_the_same_name(api: KubeClient) -> None:

@@ -428,21 +428,57 @@ def test_the_first_status_of_a_new_set_in_a_large_fleet_waits_for_news() -> None
         pools=(pool(sets=("s",)),),
         sets=(replace(made, metadata=created),),
     )
-    assert plan_set("s", cluster, NOW) == Plan(recheck_at=NOW + timedelta(seconds=50))
-    late = plan_set("s", cluster, NOW + timedelta(seconds=50))
+    assert plan_set("s", cluster, NOW) == Plan(recheck_at=NOW + timedelta(milliseconds=300))
+    late = plan_set("s", cluster, NOW + timedelta(milliseconds=300))
     assert only(late, WriteSetStatus).status.node_count == 30
-    few = replace(cluster, nodes=cluster.nodes[:10])
-    assert only(plan_set("s", few, NOW), WriteSetStatus).status.node_count == 10
 
 
-def test_sets_that_are_made_all_the_time_are_assigned_in_a_burst_and_then_evenly() -> None:
-    cluster = Cluster(pools=(pool(),), sets=(image_set("a"),))
-    just_now = replace(cluster, status_writes=(NOW,) * 12)
-    assert only(plan_pool("worker", cluster), AssignSetsToPool).sets == ("a",)
-    assert plan_pool("worker", just_now) == Plan(recheck_at=NOW + timedelta(seconds=50))
-    gone = pool(sets=("gone",), managed=applied("gone"))
-    removing = replace(just_now, pools=(gone,))
-    assert only(plan_pool("worker", removing), AssignSetsToPool).sets == ("a",), "at once"
+@pytest.mark.parametrize("change", ["a node lost an image", "a node fails", "a node joins"])
+def test_a_claim_of_a_set_is_withdrawn_at_once_however_often_it_was_written(change: str) -> None:
+    nodes = tuple(node(f"n-{number}") for number in range(50))
+    reports = tuple(machine_config_node(one.metadata.name, holds={"s": 1}) for one in nodes)
+    all_ready = Cluster(
+        nodes=nodes,
+        pools=(pool(sets=("s",)),),
+        sets=(image_set(),),
+        machine_config_nodes=reports,
+    )
+    ready = only(plan_set("s", all_ready, NOW), WriteSetStatus).status
+    worse = {
+        "a node lost an image": (machine_config_node("n-0"), *reports[1:]),
+        "a node fails": (machine_config_node("n-0", error="gone"), *reports[1:]),
+        "a node joins": reports,
+    }[change]
+    lost = replace(
+        all_ready,
+        nodes=(*nodes, node("new")) if change == "a node joins" else nodes,
+        sets=(replace(image_set(), status=ready),),
+        machine_config_nodes=worse,
+        status_at=NOW,
+    )
+    status = only(plan_set("s", lost, NOW), WriteSetStatus).status
+    assert not conditions.is_true(status.conditions, ConditionType.READY)
+    back = replace(all_ready, sets=(replace(image_set(), status=status),), status_at=NOW)
+    assert plan_set("s", back, NOW) == Plan(recheck_at=NOW + timedelta(milliseconds=500))
+
+
+def test_a_count_of_ready_nodes_is_withdrawn_at_once() -> None:
+    nodes = tuple(node(f"n-{number}") for number in range(50))
+    reports = tuple(machine_config_node(f"n-{number}", holds={"s": 1}) for number in range(40))
+    world = Cluster(
+        nodes=nodes,
+        pools=(pool(sets=("s",)),),
+        sets=(image_set(),),
+        machine_config_nodes=reports,
+        status_at=NOW,
+    )
+    first = only(plan_set("s", world, NOW + timedelta(hours=1)), WriteSetStatus).status
+    fewer = replace(
+        world,
+        sets=(replace(image_set(), status=first),),
+        machine_config_nodes=reports[1:],
+    )
+    assert only(plan_set("s", fewer, NOW), WriteSetStatus).status.ready_node_count == 39
 
 
 def test_a_change_of_state_in_a_large_fleet_is_written_at_once() -> None:
@@ -475,7 +511,7 @@ def test_progress_is_written_at_its_interval_only() -> None:
         pools=pools,
         sets=written,
         machine_config_nodes=(machine_config_node("n-0", holds={"s": 1}),),
-        status_writes=(NOW,),
+        status_at=NOW,
     )
     early = plan_set("s", world, NOW + timedelta(seconds=5))
     assert early == Plan(recheck_at=NOW + timedelta(seconds=30))
@@ -493,7 +529,7 @@ def test_that_a_set_has_nodes_now_is_written_at_once() -> None:
         nodes=(node("a"),),
         pools=before.pools,
         sets=(replace(before.sets[0], status=first),),
-        status_writes=(NOW,),
+        status_at=NOW,
     )
     then = plan_set("s", entered, NOW + timedelta(seconds=1))
     assert only(then, WriteSetStatus).status.node_count == 1
@@ -509,7 +545,7 @@ def test_that_all_machines_of_a_pool_are_done_is_written_at_once() -> None:
             pools=(found,),
             sets=sets,
             machine_config_nodes=tuple(machine_config_node(name, holds={"s": 1}) for name in done),
-            status_writes=(NOW,) if written else (),
+            status_at=NOW if written else None,
         )
 
     before = pool(sets=("s",), managed=applied("s"))

@@ -142,6 +142,7 @@ class Life:
             pins=runtime,
             pulls=PullEngine(
                 cri=runtime,
+                registry=self.registry,  # type: ignore[arg-type]
                 credentials=Anonymous(),
                 clock=self.clock,
                 metrics=metrics,

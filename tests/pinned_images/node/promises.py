@@ -10,7 +10,6 @@ from lading.api.machineconfiguration.machine_config_node import (
 from lading.kernel import conditions
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node.types import (
-    STATUS_BURST_MAX,
     CancelPull,
     DesiredSet,
     ObservedNodeImages,
@@ -204,13 +203,8 @@ def check_claims(
         if claim in claims_before - claims_after:
             is_lost = not held[one.name] or look.observed.cannot_pin or one.unresolvable
             assert is_lost, f"{claim} is taken back, and the runtime holds it"
-        if claim in claims_before & claims_after and can_report(look):
+        if claim in claims_before & claims_after and look.api_answers:
             assert held[one.name], f"{claim} stands, and the runtime does not hold it"
-
-
-def can_report(look: Look) -> bool:
-    """A status that changes its state would be written, and reach the API server."""
-    return look.api_answers and len(look.observed.history.statuses_at) < STATUS_BURST_MAX
 
 
 def check_desired(look: Look, wanted: set[tuple[str, str, int]]) -> None:

@@ -20,7 +20,7 @@ UNASKED = PinSettings()
 
 def names_in(*images: Mapping[str, object], handlers: dict[str, str] | None = None) -> list[str]:
     made = msgspec.convert({"spec": {"pinnedImages": images}}, PinnedImageSet)
-    found = desired_state.desired_set(made, handlers=handlers)
+    (found,) = desired_state.desired_sets([made], handlers=handlers)
     return [*map(str, found.images), *found.unresolvable]
 
 
@@ -100,12 +100,46 @@ def test_the_more_machines_a_pool_has_the_longer_its_start_is_spread(
 
 def test_example_04_pins_its_image_for_the_host_and_for_the_guests() -> None:
     example = Path(__file__).parents[3] / "examples" / "04-runtime-classes/sets.yaml"
-    sets = [
-        desired_state.desired_set(msgspec.convert(one, PinnedImageSet), handlers={"kata": "kata"})
+    made = [
+        msgspec.convert(one, PinnedImageSet)
         for one in yaml.safe_load_all(example.read_text(encoding="utf-8"))
         if one["kind"] == "PinnedImageSet"
     ]
+    sets = desired_state.desired_sets(made, handlers={"kata": "kata"})
     assert len({one.name for one in sets}) == len(sets), "one would replace the other"
     keys = [key for one in sets for key in one.images]
     assert len({key.image for key in keys}) == 1
     assert {key.runtime_handler for key in keys} == {"", "kata"}
+
+
+def tagged(name: str, image: str, *tags: str, **more: object) -> PinnedImageSet:
+    entry = {"name": image, "tags": tags, **more}
+    body = {"metadata": {"name": name}, "spec": {"pinnedImages": [entry]}}
+    return msgspec.convert(body, PinnedImageSet)
+
+
+def test_a_tag_is_a_name_in_the_repository_of_its_image() -> None:
+    made = tagged("s", f"docker.io/nginx@{DIGEST}", "1.27", "stable")
+    (found,) = desired_state.desired_sets([made], handlers=None)
+    (image,) = found.images
+    assert found.tags == {
+        "docker.io/library/nginx:1.27": image,
+        "docker.io/library/nginx:stable": image,
+    }
+
+
+def test_the_first_set_gets_a_tag_that_two_sets_want_for_different_images() -> None:
+    first, second = f"quay.io/app@{DIGEST}", f"quay.io/app@sha256:{'b' * 64}"
+    sets = tagged("a", first, "v1"), tagged("b", second, "v1", "v2"), tagged("c", first, "v1")
+    a, b, c = desired_state.desired_sets(sets, handlers=None)
+    assert [*a.tags, *c.tags, *b.tags] == ["quay.io/app:v1", "quay.io/app:v1", "quay.io/app:v2"]
+    assert (a.unresolvable, c.unresolvable) == ((), ())
+    assert b.unresolvable == (
+        f"quay.io/app:v1 means {first} on this node, for set a, and not {second}",
+    )
+
+
+def test_an_image_for_runtime_classes_gets_no_tag() -> None:
+    made = tagged("s", f"quay.io/app@{DIGEST}", "v1", runtimeClassNames=["kata"])
+    (found,) = desired_state.desired_sets([made], handlers={"kata": "kata"})
+    assert found.tags == {}

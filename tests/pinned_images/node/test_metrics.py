@@ -49,6 +49,7 @@ async def pulled(*names: str) -> CollectorRegistry:
     ended = asyncio.Event()
     engine = PullEngine(
         cri=SlowRuntime(clock),  # type: ignore[arg-type]  # the engine asks no more
+        registry=None,  # type: ignore[arg-type]  # nothing is pulled by tag
         credentials=Anonymous(),
         clock=clock,
         metrics=PinMetrics(registry),

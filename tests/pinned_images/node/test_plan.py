@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.kernel.images import Resolution
-from lading.kernel.planning import Plan
+from lading.kernel.planning import Plan, RecordEvent
 from lading.kernel.values import replace
 from lading.pinned_images.node.types import (
+    CancelPull,
     DesiredSet,
     ForgetImages,
     ObservedNodeImages,
@@ -25,6 +26,7 @@ from tests.pinned_images.node.builders import (
     NOW,
     UNRESOLVED,
     actions_of,
+    failed,
     image_id,
     image_set,
     key,
@@ -33,6 +35,7 @@ from tests.pinned_images.node.builders import (
     planned,
     present,
     status_of,
+    truth,
     unresolved,
 )
 
@@ -276,3 +279,82 @@ def test_images_of_classes_are_unpinned_when_their_gate_is_off(
     then = planned([off], replace(seen, last_status=status_of(first)))
     (write,) = actions_of(then, WritePins)
     assert [pin.image_id for pin in write.pins] == [image_id("host")]
+
+
+TAG = "registry.example/a:v1"
+TAGGED = image_set("s", "a", tags={TAG: key("a")})
+
+
+def with_tags(recorded: tuple[RecordedPin, ...], *tags: str) -> tuple[RecordedPin, ...]:
+    return tuple(replace(one, pin=replace(one.pin, tags=tags)) for one in recorded)
+
+
+def test_a_set_is_pinned_when_its_tags_mean_its_images_too() -> None:
+    untagged = planned([TAGGED], observed("a", pins=pinned("a", by="s")))
+    (write,) = actions_of(untagged, WritePins)
+    assert [pin.tags for pin in write.pins] == [(TAG,)]
+    assert status_of(untagged).pinned_image_sets[0].current_generation == 0
+    ours = with_tags(pinned("a", by="s"), TAG)
+    tagged = planned([TAGGED], observed("a", pins=ours, tags={TAG: image_id("a")}))
+    assert actions_of(tagged, WritePins) == []
+    assert status_of(tagged).pinned_image_sets[0].current_generation == 1
+
+
+def test_a_tag_that_means_another_image_is_moved_and_an_event_says_so() -> None:
+    ours = with_tags(pinned("a", by="s"), TAG)
+    moved = planned([TAGGED], observed("a", pins=pinned("a", by="s"), tags={TAG: "sha256:other"}))
+    (write,) = actions_of(moved, WritePins)
+    assert [pin.tags for pin in write.pins] == [(TAG,)]
+    assert [one.because for one in actions_of(moved, RecordEvent) if one.reason == "TagMoved"] == [
+        f"{TAG} meant another image on this node. Now it means {key('a').image}"
+    ]
+    new = planned([TAGGED], observed("a", pins=(), tags={}))
+    assert [one for one in actions_of(new, RecordEvent) if one.reason == "TagMoved"] == []
+    steady = planned([TAGGED], observed("a", pins=ours, tags={TAG: image_id("a")}))
+    assert [one for one in actions_of(steady, RecordEvent) if one.reason == "TagMoved"] == []
+
+
+def test_a_tag_that_no_set_wants_any_more_is_taken_back() -> None:
+    ours = with_tags(pinned("a", by="s"), TAG)
+    seen = observed("a", pins=ours, tags={TAG: image_id("a")})
+    (write,) = actions_of(planned([image_set("s", "a")], seen), WritePins)
+    assert [pin.tags for pin in write.pins] == [()]
+
+
+def test_a_tag_stays_while_the_next_generation_of_its_set_is_incomplete() -> None:
+    edited = image_set("s", "b", generation=2, tags={TAG: key("b")})
+    ours = with_tags(pinned("a", by="s"), TAG)
+    seen = observed("a", known=["b"], pins=ours, tags={TAG: image_id("a")})
+    assert actions_of(planned([edited], seen), WritePins) == []
+
+
+def test_a_runtime_that_cannot_make_a_tag_pulls_it() -> None:
+    seen = observed("a", pins=pinned("a", by="s"), makes_tags=False)
+    pulling = planned([TAGGED], seen)
+    (start,) = actions_of(pulling, StartPull)
+    assert (start.key, start.spec.image, start.new_bytes) == (key("a"), TAG, 0)
+    assert actions_of(pulling, WritePins) == []
+    assert status_of(pulling).pinned_image_sets[0].current_generation == 0
+    refused = {key("a"): failed(PullErrorKind.TAG_MOVED, message="it moved")}
+    after = planned([TAGGED], replace(seen, pulls=refused))
+    assert actions_of(after, CancelPull) == [], "the error stays, and the pull waits for its retry"
+    assert actions_of(after, StartPull) == []
+    (entry,) = status_of(after).pinned_image_sets
+    assert entry.last_failed_generation_errors == (f"failed to pull {key('a')}: it moved",)
+    tagged = planned([TAGGED], replace(seen, tags={TAG: image_id("a")}))
+    assert status_of(tagged).pinned_image_sets[0].current_generation == 1
+
+
+def test_an_image_for_a_handler_that_the_runtime_does_not_have_is_refused() -> None:
+    sets = [DesiredSet(name="s", generation=1, images=(GUEST,))]
+    seen = observed(
+        runtime_handlers=frozenset({"", "runc"}),
+        handlers_honoured=False,
+        resolutions={GUEST: GUEST_MANIFEST},
+    )
+    plan = planned(sets, seen)
+    assert actions_of(plan, StartPull) == []
+    assert truth(status_of(plan), "PinnedImageSetsDegraded") == ("True", "UnknownRuntimeHandler")
+    assert "it has: runc" in status_of(plan).pinned_image_sets[0].last_failed_generation_errors[0]
+    known = planned(sets, replace(seen, runtime_handlers=frozenset({"", "kata"})))
+    assert len(actions_of(known, StartPull)) == 1

@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
 from lading.adapters.registry.credentials import Chain, Table
 from lading.adapters.registry.endpoints import DirectRouting, Endpoint
-from lading.kernel import texts
+from lading.kernel import digests, texts
 from lading.kernel.images import ImageKey
+from lading.kernel.manifests import Descriptor
+from lading.kernel.references import Reference
 from lading.kernel.values import replace
 from lading.pinned_images.node import rules
 from lading.pinned_images.node.metrics import PinMetrics
@@ -28,7 +31,7 @@ from lading.pinned_images.node.types import Desired, PinSettings, PullErrorKind
 from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec
 from lading.ports.node import PullCredentials
-from lading.ports.registry import Credential
+from lading.ports.registry import Credential, Transient
 from lading.wiring.registries import ImageCredentials
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.builders import image_set, key
@@ -67,6 +70,11 @@ async def unseen() -> int | None:
     raise cri.Unavailable("the disk is seen by the tests alone")
 
 
+class NoRegistry:
+    async def head(self, reference: Reference) -> Descriptor | None:
+        raise Transient(f"{reference}: no answer")
+
+
 @dataclass
 class Pulling:
     engine: PullEngine
@@ -85,10 +93,12 @@ async def pulling(
     runtime: Runtime,
     credentials: PullCredentials | None = None,
     used_bytes: Callable[[], Awaitable[int | None]] = unseen,
+    registry: object = None,
 ) -> AsyncIterator[Pulling]:
     clock = VirtualClock()
     engine = PullEngine(
         cri=runtime,  # type: ignore[arg-type]  # the engine only pulls and looks
+        registry=registry or NoRegistry(),  # type: ignore[arg-type]  # it only asks for tags
         credentials=credentials or Credentials(),
         clock=clock,
         metrics=PinMetrics(CollectorRegistry()),
@@ -486,3 +496,54 @@ async def test_the_disk_is_looked_at_while_pulls_run_and_not_after() -> None:
         before = looks
         await work.clock.advance(10 * DISK_SECONDS)
         assert looks == before
+
+
+class TagRegistry:
+    """Its tag means one image."""
+
+    def __init__(self, image: str) -> None:
+        self._digest = digests.parse(image.partition("@")[2])
+
+    async def head(self, reference: Reference) -> Descriptor | None:
+        return Descriptor(media_type="", digest=self._digest, size_bytes=1)
+
+
+class TaggingRuntime(Runtime):
+    """A pull of the tag brings the image of the registry."""
+
+    brings = key("a").image
+
+    async def image(self, spec: ImageSpec) -> Image | None:
+        tag = "registry.example/a:v1"
+        if spec.image == tag and tag in self.names:
+            brought = whole_nodes.image_id(self.brings)
+            return Image(id=brought, size_bytes=1, repo_tags=(tag,), repo_digests=(self.brings,))
+        return Image(id=whole_nodes.image_id(spec.image), size_bytes=1, repo_digests=(spec.image,))
+
+
+@pytest.mark.parametrize(
+    ("registry", "brings", "pulled", "error"),
+    [
+        (TagRegistry(key("a").image), "a", True, None),
+        (TagRegistry(key("b").image), "b", False, PullErrorKind.TAG_MOVED),
+        (None, "a", True, None),
+        (None, "b", True, PullErrorKind.TAG_MOVED),
+    ],
+    ids=[
+        "a tag that means the image of the set is pulled",
+        "a tag that moved is not pulled",
+        "a registry that the agent cannot ask is left to the runtime",
+        "and the image is checked after the pull",
+    ],
+)
+async def test_a_pull_by_tag(
+    registry: object, brings: str, pulled: bool, error: PullErrorKind | None
+) -> None:
+    runtime = TaggingRuntime()
+    runtime.brings = key(brings).image
+    async with pulling(runtime, registry=registry) as work:
+        work.engine.start(key("a"), ImageSpec(image="registry.example/a:v1"), new_bytes=0)
+        await work.settle()
+        found = work.engine.snapshot().get(key("a"))
+    assert bool(runtime.pulled) is pulled
+    assert (found.error.kind if found and found.error else None) is error

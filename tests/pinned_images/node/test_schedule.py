@@ -19,6 +19,7 @@ from lading.pinned_images.node.types import (
 from lading.pinned_images.reasons import Reason
 from lading.ports.cri import ImageSpec
 from tests.pinned_images.node.builders import (
+    MIB,
     NOW,
     RUNNING,
     UNRESOLVED,
@@ -401,3 +402,22 @@ def test_behind_a_cache_every_layer_comes_from_one_repository_and_every_image_co
 
 def _layers_of(names: Iterable[str], resolutions: dict[ImageKey, Resolution]) -> list[str]:
     return [one.digest for name in names for one in resolutions[key(name)].layers]
+
+
+@pytest.mark.parametrize(
+    ("free_mib", "seconds", "is_started"),
+    [(100, 50, False), (109, 50, False), (110, 50, True), (100, 90, True)],
+    ids=[
+        "a pull that filled the disk does not fill it again",
+        "a little more space is not enough",
+        "it starts when its size is free beside what was not enough",
+        "it is tried after a pause: another process may have filled the disk",
+    ],
+)
+def test_a_pull_after_no_space(free_mib: int, seconds: int, is_started: bool) -> None:
+    full = replace(failed(PullErrorKind.NO_SPACE), new_bytes=10 * MIB, free_bytes_before=100 * MIB)
+    seen = observed(known=["a"], pulls={key("a"): full}, budget=budget(free_mib))
+    plan = planned([image_set("s", "a")], seen, now=NOW + timedelta(seconds=seconds))
+    assert [one.key for one in actions_of(plan, StartPull)] == [key("a")] * is_started
+    (problem,) = status_of(plan).pinned_image_sets[0].last_failed_generation_errors
+    assert ("more is free" in problem) is (free_mib < 110)

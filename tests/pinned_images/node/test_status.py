@@ -10,7 +10,6 @@ from lading.kernel.planning import RecordEvent
 from lading.kernel.values import replace
 from lading.pinned_images.node.status import ERROR_BYTES_MAX
 from lading.pinned_images.node.types import (
-    STATUS_BURST_MAX,
     PastPulls,
     PullErrorKind,
     WritePins,
@@ -135,7 +134,7 @@ def test_a_steady_node_writes_nothing() -> None:
 def test_progress_is_written_at_most_every_thirty_seconds() -> None:
     sets = [image_set("s", "a", "b")]
     first = status_of(planned(sets, observed(known=["a", "b"])))
-    more: dict[str, Any] = {"known": ["b"], "last_status": first, "statuses_at": (NOW,)}
+    more: dict[str, Any] = {"known": ["b"], "last_status": first, "status_at": NOW}
     early = planned(sets, observed("a", **more), now=NOW + timedelta(seconds=10))
     assert actions_of(early, WriteStatus) == []
     assert early.recheck_at == NOW + timedelta(seconds=30)
@@ -147,7 +146,7 @@ def test_a_new_error_does_not_wait_for_the_thirty_seconds() -> None:
     sets = [image_set("s", "a")]
     first = status_of(planned(sets, observed(known=["a"])))
     pulls = {key("a"): failed(PullErrorKind.UNAUTHORIZED)}
-    seen = observed(known=["a"], pulls=pulls, last_status=first, statuses_at=(NOW,))
+    seen = observed(known=["a"], pulls=pulls, last_status=first, status_at=NOW)
     plan = planned(sets, seen, now=NOW + timedelta(seconds=1))
     assert truth(status_of(plan), ConditionType.SETS_DEGRADED) == ("True", "PrefetchFailed")
     assert events_of(plan) == [("s", "PrefetchFailed")]
@@ -262,7 +261,7 @@ def test_an_error_that_differs_in_its_numbers_only_is_progress_and_no_new_event(
     sets = [image_set("s", "a")]
     first = written(planned(sets, observed(known=["a"], budget=budget(free_mib=19))))
     other: dict[str, Any] = {"known": ["a"], "budget": budget(free_mib=18)}
-    seen = observed(**other, **first, statuses_at=(NOW,))
+    seen = observed(**other, **first, status_at=NOW)
     assert planned(sets, seen, now=NOW + timedelta(seconds=29)).actions == ()
     late = planned(sets, seen, now=NOW + timedelta(seconds=30))
     assert "18 MiB is free" in status_of(late).pinned_image_sets[0].last_failed_generation_errors[0]
@@ -272,27 +271,35 @@ def test_an_error_that_differs_in_its_numbers_only_is_progress_and_no_new_event(
 def test_a_clock_that_is_set_back_keeps_no_progress_from_being_reported() -> None:
     sets = [image_set("s", "a", "b")]
     first = status_of(planned(sets, observed(known=["a", "b"])))
-    seen = observed("a", known=["b"], last_status=first, statuses_at=(NOW,))
+    seen = observed("a", known=["b"], last_status=first, status_at=NOW)
     plan = planned(sets, seen, now=NOW - timedelta(hours=1))
     assert "1 of 2 images" in status_of(plan).conditions[1].message
 
 
-def test_a_state_that_changes_all_the_time_is_written_evenly_after_a_burst() -> None:
+def test_a_claim_is_withdrawn_at_once_and_made_again_after_a_moment() -> None:
     """Two agents that run for one node by mistake would contradict each other for ever."""
-    sets, last = [image_set("s", "a")], NOW + timedelta(seconds=20)
-    writes = (*(NOW,) * (STATUS_BURST_MAX - 1), last)
-    seen = observed("a", pins=pinned("a", by="s"), statuses_at=writes)
-    early = planned(sets, seen, now=last + timedelta(seconds=0.5))
-    assert early.actions == ()
-    assert early.recheck_at == last + timedelta(seconds=1)
-    assert status_of(planned(sets, seen, now=early.recheck_at)).pinned_image_sets
+    sets, soon = [image_set("s", "a")], NOW + timedelta(milliseconds=500)
+    made = status_of(planned(sets, observed("a", pins=pinned("a", by="s"))))
+    lost = planned(sets, observed(known=["a"], last_status=made, status_at=NOW))
+    assert status_of(lost).pinned_image_sets[0].current_generation == 0
+    here: dict[str, Any] = {
+        "pins": pinned("a", by="s"),
+        "last_status": status_of(lost),
+        "status_at": NOW,
+    }
+    early = planned(sets, observed("a", **here))
+    assert (actions_of(early, WriteStatus), early.recheck_at) == ([], soon)
+    again = status_of(planned(sets, observed("a", **here), now=soon))
+    assert again.pinned_image_sets[0].current_generation == 1
 
 
-def test_a_burst_that_is_long_ago_delays_nothing() -> None:
-    first, last = NOW - timedelta(seconds=30), NOW - timedelta(seconds=0.5)
-    writes = (first, *(last,) * (STATUS_BURST_MAX - 1))
-    seen = observed("a", pins=pinned("a", by="s"), statuses_at=writes)
-    assert status_of(planned([image_set("s", "a")], seen)).pinned_image_sets
+def test_an_error_withdraws_the_claim_that_there_is_none() -> None:
+    sets = [image_set("s", "a"), image_set("t", "b")]
+    first = status_of(planned(sets, observed(known=["a", "b"])))
+    pulls = {key("b"): failed(PullErrorKind.UNAUTHORIZED)}
+    seen = observed(known=["a", "b"], pulls=pulls, last_status=first, status_at=NOW)
+    degraded = truth(status_of(planned(sets, seen)), ConditionType.SETS_DEGRADED)
+    assert degraded == ("True", "PrefetchFailed")
 
 
 def test_every_set_that_is_done_is_reported_and_of_the_others_as_many_as_there_is_room_for() -> (

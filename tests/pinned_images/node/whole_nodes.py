@@ -127,6 +127,8 @@ class Runtime:
     async def inspect(self, spec: ImageSpec) -> cri.Inspection | None:
         return None
 
+    makes_tags = True
+
     async def outdated(self) -> bool:
         return False
 

@@ -9,6 +9,7 @@ from lading.adapters.clock import SystemClock
 from lading.api.core import PODS
 from lading.kernel.conditions import Truth
 from lading.kernel.objects import Key
+from lading.kernel.platforms import Platform
 from lading.loop.informer import Informer
 from lading.ports import kube
 from lading.prepull.node.controller import PresenceReconciler
@@ -40,6 +41,7 @@ def reconciler(cluster: PrePullCluster) -> PresenceReconciler:
         pods=Informer(PODS),
         kube=cluster.kube,
         cri=runtime,
+        platform=Platform(os="linux", architecture="amd64"),
         clock=SystemClock(),
         resync_period=timedelta(hours=1),
     )

@@ -42,6 +42,14 @@ def test_an_image_that_is_gone_is_named_by_its_container(more: dict[str, Any]) -
     assert (found.status, found.message) == (Truth.FALSE, f"missing: {NAME}")
 
 
+def test_an_image_for_another_platform_is_named_by_its_container() -> None:
+    found = pod("pod", running(), ready=True)
+    observed = ObservedHolders(pods=(found,), present=frozenset({A}), foreign=frozenset({A}))
+    (write,) = plan.plan(observed, NOW, recheck_at=LATER).actions
+    assert isinstance(write, WritePresence)
+    assert (write.reason, write.message) == ("WrongPlatform", f"wrong platform: {NAME}")
+
+
 def test_what_is_reported_already_is_not_written_again() -> None:
     condition = {"type": "lading.dev/ImagesPresent", "status": "True", "reason": "AllPresent"}
     assert written(A, condition=condition) == ()

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from lading.api.imageregistry import PruneRun, PruneRunPhase
-from lading.pruning.engine.effects.apply import PruneOutcome, Result
+from lading.pruning.engine.effects.outcomes import PruneOutcome, Result
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.types import Deletion, Mention, What
 from lading.pruning.operator import runs

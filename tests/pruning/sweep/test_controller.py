@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from lading.kernel.digests import Digest
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.apply import FAILURES_SHOWN_MAX, SweepCounts
 from lading.pruning.sweep.types import BlobReason
@@ -75,6 +76,24 @@ async def test_times_beyond_the_calendar_of_the_columns_are_old_and_young(
             swept.storage.objects[path] = content, START.replace(year=year)
     found = await swept.reasons()
     assert (found[old], found[young]) == (BlobReason.CONDEMNED, BlobReason.YOUNG)
+
+
+@pytest.mark.parametrize("reported", ["configuration", "platform"])
+async def test_an_untagged_image_in_use_stays_by_whatever_its_pod_reports(
+    swept: SweepWorld, reported: str
+) -> None:
+    """Some runtimes report the configuration, and all report one platform of an index."""
+    swept.untagged = True
+    image = swept.registry.image("a", layers=[b"own"])
+    index = swept.registry.index("a", [image])
+    config = str(Digest.of(f"config {[b'own']!r}".encode()))
+    used = {"configuration": config, "platform": image}[reported]
+    swept.references = (f"registry.test/a@{used}",)
+    for _ in range(2):
+        swept.storage.pass_time(hours=25)
+        await swept.run()
+    assert swept.registry.can_pull("a", image)
+    assert swept.registry.can_pull("a", index)
 
 
 async def test_links_of_several_repositories_are_all_counted(swept: SweepWorld) -> None:

@@ -13,12 +13,14 @@ import pytest
 from lading.adapters.storage import object_storage
 from lading.ports import storage as storages
 from lading.ports.storage import Storage
+from lading.pruning.engine import holder as holders
+from lading.pruning.engine.holder import Holder
 from lading.pruning.sweep import lock
-from lading.pruning.sweep.lock import Holder, StorageLock, SweepInProgress
+from lading.pruning.sweep.lock import StorageLock, SweepInProgress
 from tests.pruning.sweep.memory_storage import MemoryStorage
 
 NO_PROCESS = 2**22 + 1  # above the largest process id of Linux
-HERE = (socket.gethostname(), lock._visible_processes())
+HERE = (socket.gethostname(), holders._visible_processes())
 
 
 @pytest.fixture(params=["memory", "files"])
@@ -83,7 +85,7 @@ async def test_the_lock_of_a_process_that_is_not_visible_is_not_taken_over_at_on
 async def test_where_processes_have_no_name_no_lock_is_taken_over_at_once(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock, "_visible_processes", lambda: "")
+    monkeypatch.setattr(holders, "_visible_processes", lambda: "")
     holder = Holder("left", HERE[0], NO_PROCESS)
     await storage.put(lock.PATH, msgspec.json.encode(holder))
     with pytest.raises(SweepInProgress):

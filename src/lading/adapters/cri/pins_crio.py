@@ -65,6 +65,8 @@ NAMED_SECONDS_MAX = 3.0
 
 
 class CrioPins:
+    makes_tags = False  # CRI-O has no call for it
+
     def __init__(self, runtime: Cri, *, config: CrioConfig, reload: Reload, clock: Clock) -> None:
         self._runtime = runtime
         self._config = config

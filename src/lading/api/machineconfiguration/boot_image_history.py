@@ -51,6 +51,20 @@ class IntendedBootImage(Model, frozen=True, kw_only=True):
     set_by: Annotated[SetBy, Field("The value of setBy when the patch is observed.")] = SetBy.LADING
 
 
+class PatchCount(Model, frozen=True, kw_only=True):
+    """How often Lading patched the machine set to one value. It is written before each patch."""
+
+    boot_image: Annotated[dict[str, Any], Field("The image field with its exact value.")] = {}
+    stub_secret_ref: Annotated[str, Field("The Secret that holds the stub.", max_length=253)] = ""
+    times: Annotated[int, Field("The number of patches, with the one under way.", minimum=0)] = 0
+    generation: Annotated[
+        int, Field("The generation of the machine set before the last patch.", minimum=0)
+    ] = 0
+    resumed_time: Annotated[
+        str, Field("The value of resumedTime when the count began.", max_length=64)
+    ] = ""
+
+
 class MachineSetBootImageHistorySpec(Model, frozen=True, kw_only=True):
     """The history of one machine set."""
 
@@ -73,13 +87,17 @@ class MachineSetBootImageHistorySpec(Model, frozen=True, kw_only=True):
         IntendedBootImage | None,
         Field("The boot image that Lading is about to write; removed when the write is observed."),
     ] = None
-    resumed_after_index: Annotated[
-        int | None,
-        Field(
-            "Set by `lading bootimage resume`. Only later entries count when Lading looks for "
-            "another writer."
-        ),
+    patched: Annotated[
+        PatchCount | None, Field("The last value that Lading patched, and how often.")
     ] = None
+    resumed_time: Annotated[
+        str,
+        Field(
+            "Set by `lading bootimage resume`. Lading reads the stub again and counts its patches "
+            "from the beginning.",
+            max_length=64,
+        ),
+    ] = ""
     removed_time: Annotated[
         str, Field("When the machine set was first found missing.", max_length=64)
     ] = ""

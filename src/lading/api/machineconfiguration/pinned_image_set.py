@@ -1,6 +1,6 @@
 """PinnedImageSet: images that every node of a pool holds, protected from garbage collection.
 
-The fields are the design's; `nodeSelector`, `runtimeClassNames` and the status are ours and
+The fields are the design's; `nodeSelector`, `tags`, `runtimeClassNames` and the status are ours and
 optional, so that objects written for OpenShift mean here what they mean there.
 """
 
@@ -39,6 +39,9 @@ IMAGE_NAME_RULE = Rule(
 )
 
 
+TAG_PATTERN = "^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$"
+
+
 class PinnedImage(Model, frozen=True, kw_only=True):
     """An image to preload and pin."""
 
@@ -51,6 +54,16 @@ class PinnedImage(Model, frozen=True, kw_only=True):
             rules=(IMAGE_DIGEST_RULE, IMAGE_NAME_RULE),
         ),
     ]
+    tags: Annotated[
+        tuple[str, ...],
+        Field(
+            "The tags by which pods ask for the image, in its repository. On the nodes, each of "
+            "them means exactly this image.",
+            max_items=16,
+            list_type="set",
+            items=Field("A tag.", min_length=1, max_length=128, pattern=TAG_PATTERN),
+        ),
+    ] = ()
     runtime_class_names: Annotated[
         tuple[str, ...],
         Field(

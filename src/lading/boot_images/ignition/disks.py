@@ -1,6 +1,7 @@
 """Translates disks, arrays and the mounts of file systems. Pure."""
 
 import itertools
+import posixpath
 import re
 from typing import Any
 
@@ -68,11 +69,16 @@ def mount(reader: Reader) -> dict[str, Any]:
     return found
 
 
+def clean(path: str) -> str:
+    """Like Go's path.Clean. posixpath alone keeps two leading slashes."""
+    return posixpath.normpath(f"/{path.lstrip('/')}") if path.startswith("/") else path
+
+
 def _device(reader: Reader, key: str) -> str:
     device = reader.required(key)
-    if not device.startswith("/") or "/../" in f"{device}/":
+    if not device.startswith("/"):
         reader.reject(RejectionReason.PATH, key)
-    return "/" + "/".join(part for part in device.split("/") if part not in ("", "."))
+    return clean(device)
 
 
 def _disk(reader: Reader) -> dict[str, Any]:
@@ -116,8 +122,12 @@ def _partition(reader: Reader) -> dict[str, Any]:
 
 def _mebibytes(reader: Reader, key: str) -> int | None:
     """Until 2.2 there were only sectors. 0 means as large as possible."""
-    has_only_sectors = reader.findings.minor < 3
-    return 0 if has_only_sectors else reader.number(key)
+    if reader.findings.minor < 3:
+        return 0
+    found = reader.number(key)
+    if found is not None and found < 0:
+        reader.reject(RejectionReason.NUMBER, key)
+    return found
 
 
 def _guid(reader: Reader, key: str, *, since: int = 0) -> str | None:
@@ -147,7 +157,7 @@ def _overlap(partitions: list[dict[str, Any]]) -> bool:
 
 def _array(reader: Reader) -> dict[str, Any]:
     level, spares = reader.required("level"), reader.number("spares") or None
-    devices = reader.texts("devices") or []
+    devices = [clean(device) for device in reader.texts("devices") or []]
     if level not in LEVELS or (spares and level in LEVELS_WITHOUT_SPARES):
         reader.reject(RejectionReason.RAID, "level")
     if not devices or len(set(devices)) != len(devices):

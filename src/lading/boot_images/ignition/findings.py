@@ -17,6 +17,7 @@ class RejectionReason(StrEnum):
     NOT_JSON = "the user data is not a JSON object"
     TOO_LARGE = "the user data is larger than the platform accepts"
     WRONG_TYPE = "the value has another type than the specification names"
+    NUMBER = "the number is too large, or negative where it may not be"
     KEY_REPEATED = "the object has a key twice"
     KEY_CASE = "a key differs from the specification in upper and lower case"
     VALUE_REQUIRED = "the value is required"
@@ -24,6 +25,7 @@ class RejectionReason(StrEnum):
     VERSION_UNSUPPORTED = "this specification version cannot be translated"
     NETWORKD = "specification 3 has no networkd units; write them as files"
     URL = "the URL is malformed or its scheme does not exist in specification 3"
+    PROXY = "the proxy is not a host with a port, and no http or https URL"
     HASH = "the hash is not sha512- and 128 hexadecimal digits"
     COMPRESSION = "only gzip is supported"
     HEADERS = "HTTP headers need an http or https URL"
@@ -54,6 +56,7 @@ class Loss(StrEnum):
 
     UNKNOWN_KEYS = "unknown keys are dropped, as Ignition ignores them"
     REPLACED = "an earlier entry of the same key is dropped, as the later one wins"
+    HEADER_EMPTY = "an HTTP header without a value is dropped; specification 3 has none"
     MODE_UNSET = "the mode is not set; 0 is written, the default of specification 2"
     CREATE_NOT_FORCED = "an existing matching file system is now kept instead of refused"
     VERSION_UNKNOWN = "this version of specification 3 is newer than the ones known here"

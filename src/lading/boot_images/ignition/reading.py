@@ -19,6 +19,7 @@ from lading.boot_images.ignition.findings import (
 from lading.kernel.errors import UNREADABLE
 
 STUB_BYTES_MAX = 1_048_576  # the largest Secret that Kubernetes stores
+_NUMBERS = range(-(2**63), 2**63)  # Ignition reads numbers into 64 bits
 
 
 class Findings:
@@ -75,6 +76,8 @@ class Reader:
 
     def number(self, key: str, *, since: int = 0) -> int | None:
         value = self._typed(key, int, since)
+        if value is not None and value not in _NUMBERS:
+            self.reject(RejectionReason.NUMBER, key)
         return value if isinstance(value, int) else None
 
     def true(self, key: str, *, since: int = 0) -> bool | None:
@@ -132,11 +135,12 @@ class Reader:
 
 
 def parse(data: bytes) -> dict[str, Any]:
-    """The stub as JSON. Raises Unreadable without any text of the stub."""
+    """The stub as JSON in UTF-8, as Ignition reads it. An error has no text of the stub."""
     if len(data) > STUB_BYTES_MAX:
         raise Unreadable(Finding(RejectionReason.TOO_LARGE))
     try:
-        value = json.loads(data, object_pairs_hook=_unique, parse_constant=_refuse)
+        value = json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
+        json.dumps(value, ensure_ascii=False).encode()  # fails for half a surrogate pair
     except UNREADABLE:
         raise Unreadable(Finding(RejectionReason.NOT_JSON)) from None
     if not isinstance(value, dict):

@@ -4,11 +4,11 @@ Specification 2 has a file system and a path in it; specification 3 has only pat
 is known for the root, and for a file system with a path as its name.
 """
 
-import posixpath
 from collections.abc import Mapping
 from typing import Any
 
 from lading.boot_images.ignition import disks, resources
+from lading.boot_images.ignition.disks import clean
 from lading.boot_images.ignition.findings import Loss, RejectionReason
 from lading.boot_images.ignition.reading import Reader, without_nothing
 
@@ -197,8 +197,3 @@ def _owner(reader: Reader, key: str) -> dict[str, Any]:
         owner.reject(RejectionReason.OWNER)
     found = without_nothing(id=number, name=name)
     return {key: found} if found else {}
-
-
-def clean(path: str) -> str:
-    """Like Go's path.Clean. posixpath alone keeps two leading slashes."""
-    return posixpath.normpath(f"/{path.lstrip('/')}") if path.startswith("/") else path

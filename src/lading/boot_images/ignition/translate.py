@@ -19,7 +19,9 @@ UNIT_SUFFIXES = (
     ".service", ".socket", ".device", ".mount", ".automount", ".swap", ".target", ".path",
     ".timer", ".snapshot", ".slice", ".scope",
 )  # fmt: skip
-UNIT_LINE_CHARACTERS_MAX = 2048  # systemd's own limit
+UNIT_LINE_BYTES_MAX = 2047  # systemd's own limit, without the end of the line
+_SPACES = " \t\r\v\f"
+_SECTION = re.compile(r"\[[^]]*]")
 
 
 class SpecVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,9 +103,9 @@ def _ignition(section: Reader) -> dict[str, Any]:
             httpTotal=timeouts.number("httpTotal"),
         ),
         proxy=without_nothing(
-            httpProxy=proxy.text("httpProxy"),
-            httpsProxy=proxy.text("httpsProxy"),
-            noProxy=proxy.texts("noProxy"),
+            httpProxy=resources.proxy(proxy, "httpProxy"),
+            httpsProxy=resources.proxy(proxy, "httpsProxy"),
+            noProxy=_unique(proxy.texts("noProxy") or []),
         ),
     )
     for reader in (section, config, security, tls, timeouts, proxy):
@@ -238,19 +240,23 @@ def _dropin(reader: Reader) -> dict[str, Any]:
 
 def unit_is_readable(text: str) -> bool:
     """A unit has sections in brackets with `Name=value`; a backslash continues a line."""
-    in_section = continues = False
-    for line in text.splitlines():
-        if len(line) > UNIT_LINE_CHARACTERS_MAX:
-            return False
-        stripped = line.strip()
-        if not continues and stripped and not stripped.startswith(("#", ";")):
-            if stripped.startswith("["):
-                in_section = stripped.endswith("]")
-            elif "=" not in stripped:
+    if any(len(line.encode()) > UNIT_LINE_BYTES_MAX for line in text.split("\n")):
+        return False
+    in_section, lines = False, iter(text.split("\n"))
+    for line in lines:
+        stripped = line.strip(_SPACES)
+        is_comment = stripped.startswith(("#", ";"))
+        if stripped.startswith("["):
+            if not _SECTION.fullmatch(stripped):
                 return False
-            if not in_section:
+            in_section = True
+            continue
+        if stripped and not is_comment:
+            name, equals, _ = stripped.partition("=")
+            if not in_section or not equals or "\r" in name:
                 return False
-        continues = line.endswith("\\") and not stripped.startswith(("#", ";"))
+        while line.removesuffix(" " if is_comment else "").endswith("\\"):
+            line = next(lines, "")
     return True
 
 

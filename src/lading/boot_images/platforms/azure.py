@@ -4,6 +4,7 @@ The generation of the virtual machine never changes, because another one would n
 purchase plan never changes, because another one would bill another product.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,12 @@ FREE_PUBLISHER = "azureopenshift"
 PLANS = {"rh-ocp-worker": "ocp", "rh-opp-worker": "opp", "rh-oke-worker": "oke"}
 EMEA = {"redhat": "", "redhat-limited": "-emea"}
 MARKETPLACE = ("publisher", "offer", "sku", "version")
+FIRST, SECOND = "hyperVGen1", "hyperVGen2"
+_RESOURCE = re.compile(
+    r"(?:/subscriptions/[^/]+)?/resourceGroups/[^/]+/providers/Microsoft\.Compute/"
+    r"(?:galleries/(?P<gallery>[^/]+)/)?images/(?P<name>[^/]+)(?:/versions/[^/]+)?",
+    re.IGNORECASE,
+)
 
 
 class _Image(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +69,10 @@ def target(request: TargetRequest) -> BootImage | NotUpdated:
     if not _has_architecture(request, image):
         message = f"SKU {image.marketplace[2]} is not for {request.architecture}"
         return NotUpdated(Why.ARCHITECTURE_DIFFERS, message)
-    generation = _generation(request, image, variant)
+    generation = _generation(request, image)
+    if generation is None:
+        message = f"the generation of {image.reference} is not known; name a Marketplace image"
+        return NotUpdated(Why.GENERATION_UNKNOWN, message)
     new = tuple(
         request.text("rhel-coreos-extensions", "marketplace", "azure", variant, generation, key)
         for key in MARKETPLACE
@@ -102,25 +112,27 @@ def _variant(request: TargetRequest, image: _Image) -> str | NotUpdated:
 
 def _is_installed(request: TargetRequest, resource: str) -> bool:
     """Installers upload images under these names; the subscription may come first."""
-    infra = request.infrastructure_name
-    if not infra:
+    infra, found = request.infrastructure_name, _RESOURCE.fullmatch(resource)
+    if not infra or found is None:
         return False
-    parts = resource.strip("/").split("/")
-    if "galleries" in parts:
-        gallery = f"gallery_{infra.replace('-', '_')}"
-        return gallery in parts and bool({infra, f"{infra}-gen2"} & set(parts))
-    return parts[-2:] == ["images", infra]
+    if found["gallery"] is None:
+        return found["name"] == infra
+    gallery = f"gallery_{infra.replace('-', '_')}"
+    return found["gallery"] == gallery and found["name"] in (infra, f"{infra}-gen2")
 
 
-def _generation(request: TargetRequest, image: _Image, variant: str) -> str:
-    sku = image.marketplace[2]
+def _generation(request: TargetRequest, image: _Image) -> str | None:
+    """From the name of the image or from its SKU only. None if that does not tell it."""
+    publisher, offer, sku, _ = image.marketplace
     if image.resource:
-        is_second = "gen2" in image.resource
-    elif variant == FREE:
-        is_second = "v2" in sku or request.architecture == "aarch64"
-    else:
-        is_second = "gen1" not in sku
-    return "hyperVGen2" if is_second else "hyperVGen1"
+        found = _RESOURCE.fullmatch(image.resource)
+        if found is None or found["name"] == request.infrastructure_name:
+            return FIRST if found else None
+        return {"-gen1": FIRST, "-gen2": SECOND}.get(found["name"][-5:])
+    if publisher == FREE_PUBLISHER:
+        base, _, suffix = sku.partition("-")
+        return {"": FIRST, "v2": SECOND, "arm": SECOND}.get(suffix) if base else None
+    return {offer: SECOND, f"{offer}-gen1": FIRST}.get(sku)
 
 
 def _has_architecture(request: TargetRequest, image: _Image) -> bool:

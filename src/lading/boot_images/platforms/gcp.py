@@ -22,6 +22,8 @@ _IMAGE = re.compile(
     r"(?:projects/(?P<project>[a-z0-9.:-]+)/)?"
     r"(?:(?:global/)?images/(?P<family>family/)?)?(?P<name>[a-z0-9][a-z0-9-]*)"
 )
+_PROJECT = re.compile(r"[a-z0-9][a-z0-9.:-]{0,99}")
+_NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _ARCHITECTURES = {"x86-64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
@@ -47,11 +49,11 @@ def target(request: TargetRequest) -> BootImage | NotUpdated:
             Why.IMAGE_FAMILY, "the image is the newest of a family and updates itself"
         )
     project, new = request.text("images", "gcp", "project"), request.text("images", "gcp", "name")
-    if not project or not new:
+    if not _PROJECT.fullmatch(project) or not _NAME.fullmatch(new):
         return no_image(request, name)
     reference = f"projects/{project}/global/images/{new}"
-    if request.present.image.reference == reference:
-        return request.present.image
+    if image is not None and (image["project"], image["name"]) == (project, new):
+        return request.present.image  # a full URL names the same image
     if not request.is_vouched_for and not _is_ours(request, image, project):
         return not_ours(request, f"an image of project {project}")
     if image is not None and _architecture(image["name"]) not in (None, request.architecture):

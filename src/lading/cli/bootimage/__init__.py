@@ -10,6 +10,7 @@ _COMMANDS = {
     "history": "Show the boot images that a machine set had.",
     "restore": "Give a machine set an earlier boot image, and pause its updates.",
     "resume": "Let the controller update a machine set again.",
+    "adopt": "Let the controller change an image that another manager applied once.",
     "approve": "Confirm that the cluster runs a release, if no node can prove it.",
 }
 

@@ -41,7 +41,8 @@ async def _approve(target: Target, settings: BootImageSettings, release: str) ->
                 f"ConfigMap {settings.golden_namespace}/{stream.NAME} is for release"
                 f" {golden.release_version}, not {release}"
             )
-        stamp = release_proof.stamped(golden, by="lading bootimage approve")
+        approved = dict.fromkeys(golden.digests(), "lading bootimage approve")
+        stamp = release_proof.stamped(golden, approved)
         patch = {
             "metadata": {
                 "resourceVersion": found.metadata.resource_version,

@@ -46,9 +46,8 @@ async def _plan(
         for one in await commands.served(client):
             observed = await commands.observed(client, one, settings, clock, clouds)
             given = ReconcileInput.of(observed, settings, clock.now())
-            if given.release.proof is not None:
-                notes.append(given.release.proof.message)
             rows += planned(given)
+            notes += given.release.messages()
     click.echo(rendered(rows, form), nl=False)
     for note in dict.fromkeys(notes):
         output.sentence(f"Release: {note}", err=True)
@@ -83,7 +82,7 @@ def rendered(rows: list[dict[str, Any]], form: Format) -> str:
     if form is not Format.TABLE:
         return output.document(rows, form)
     if not rows:
-        return "No machine set. Check --machine-namespace and --cluster-api-namespace.\n"
+        return "No machine set. Check --cluster-api-namespace.\n"
     lines: list[str] = []
     for one in rows:
         lines += _lines(one, one["name"], indent="  ")

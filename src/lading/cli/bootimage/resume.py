@@ -8,7 +8,9 @@ from lading.boot_images.types import PAUSE_ANNOTATION
 from lading.cli import connection, running
 from lading.cli.bootimage import machine_set
 from lading.cli.connection import Target
+from lading.kernel import conditions
 from lading.ports.kube import PatchType
+from lading.wiring.clock import system_clock
 
 
 @click.command(name="resume")
@@ -27,11 +29,10 @@ async def _resume(target: Target, name: str) -> None:
         history = machine_set.meant(
             name, await commands.histories(client), namespace=target.namespace
         )
-        last = history.spec.details[-1].index if history.spec.details else -1
         await client.patch(
             MACHINE_SET_BOOT_IMAGE_HISTORIES,
             history.metadata.name,
-            {"spec": {"resumedAfterIndex": last}},
+            {"spec": {"resumedTime": conditions.micro_timestamp(system_clock().now())}},
             namespace=history.metadata.namespace,
             field_manager=machine_set.FIELD_MANAGER,
         )

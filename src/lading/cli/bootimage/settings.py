@@ -14,15 +14,6 @@ from lading.wiring import clouds
 _DEFAULTS = BootImageSettings()
 _OPTIONS = (
     click.option(
-        "--machine-namespace",
-        "machine_namespaces",
-        metavar="NAMESPACE",
-        multiple=True,
-        default=_DEFAULTS.machine_namespaces,
-        show_default=True,
-        help="A namespace with machine sets of OpenShift; may be repeated.",
-    ),
-    click.option(
         "--cluster-api-namespace",
         "cluster_api_namespaces",
         metavar="NAMESPACE",

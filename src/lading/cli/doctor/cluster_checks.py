@@ -130,10 +130,15 @@ async def definitions(client: KubeClient) -> AsyncIterator[CheckFinding]:
     ours = [
         one for one in DEFINITIONS if one.name in installed and plan.is_ours(installed[one.name])
     ]
-    missing = [one.name for one in DEFINITIONS if one.name not in installed]
+    absent = [one for one in DEFINITIONS if one.name not in installed]
+    missing = [one.name for one in absent if not one.shared_with]
     if missing:
         step = "lading crds | kubectl apply --server-side -f -"
         yield findings.failed("Kinds", f"Not installed: {', '.join(missing)}.", step)
+    for one in absent:
+        if one.shared_with:
+            sentence = f"{one.name} is not installed. It is optional, and {one.shared_with}'s too."
+            yield findings.ok("Kinds", sentence)
     if ours:
         yield findings.ok("Kinds", f"{len(ours)} of {len(DEFINITIONS)} kinds belong to Lading.")
     for one in DEFINITIONS:

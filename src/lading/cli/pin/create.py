@@ -14,6 +14,7 @@ from lading.cli.output import Format
 from lading.cli.pin import image_sources, sets
 from lading.cli.pin.image_sources import NamedImage
 from lading.cli.terminal import PLAIN_LINE_SECONDS, ProgressLine
+from lading.kernel import references
 from lading.kernel.objects import Key
 from lading.pinned_images import membership
 from lading.pinned_images.authoring import set_changes
@@ -111,6 +112,12 @@ async def _create(
     else:
         found = await _resolved(None, named, wanted)
     _require_all(found)
+    for repository, tag in sorted(set_changes.ambiguous_tags(map(references.parse, found.names))):
+        output.sentence(
+            f"Note: {repository}:{tag} means several images, so the set has the images without the"
+            " tag. Pods that name it by the tag still need the registry",
+            err=True,
+        )
     made = set_changes.new_sets(name, found.names, role=role)
     if is_applied:
         await _apply(target, made)

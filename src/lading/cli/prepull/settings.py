@@ -10,6 +10,7 @@ import msgspec
 import yaml
 
 from lading.cli import options
+from lading.cli.prepull import former_options
 from lading.kernel import references, yaml_text
 from lading.kernel.errors import Malformed
 from lading.prepull.types import (
@@ -201,6 +202,7 @@ _NAMES = ("images", "default_value", "hold_image", "wave", "pull_secrets")
 def prepull_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options, and passes `prepull`."""
 
+    @former_options.with_former_options(parse_pods)
     @functools.wraps(command)
     def with_settings(*args: Any, pods: HolderPods, **more: Any) -> Any:
         own = {name: more.pop(name) for name in _NAMES}

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from lading.cli import output, running
+from lading.cli.options import Removed, with_former_options
 from lading.cli.output import Format
 from lading.cli.prune import options, run_report, settings
 from lading.cli.prune import output as prune_output
@@ -22,6 +23,7 @@ from lading.pruning.operator.types import SWEEP_SUFFIX
 from lading.pruning.sweep.apply import FAILURES_SHOWN_MAX
 from lading.pruning.sweep.controller import SweepResult
 from lading.pruning.sweep.lock import SweepInProgress
+from lading.pruning.sweep.probe import PROBE_REPOSITORY
 from lading.wiring import sweep as wiring
 from lading.wiring.prune import PruneSession
 from lading.wiring.sweep import SweepOptions
@@ -83,10 +85,21 @@ _SWEEP = (
 )
 
 
-@click.command(name="blobs")
+_FormerOptions = with_former_options(
+    renamed={"--report": "--save-plan"},
+    removed={
+        "--probe-repository": Removed(
+            f"the probe image is always in {PROBE_REPOSITORY}", has_value=True
+        )
+    },
+)
+
+
+@click.command(name="blobs", cls=_FormerOptions)
 @options.confirm
 @click.option(
-    "--report",
+    "--save-plan",
+    "saved",
     type=options.NEW_FILE,
     default=None,
     callback=_in_a_folder,
@@ -94,7 +107,7 @@ _SWEEP = (
 )
 @output.form_option(default=Format.TABLE)
 @options.with_options(*_SWEEP, *options.CLUSTERS, *options.GUARDS)
-def command(confirm: bool, report: Path | None, form: Format, **given: Any) -> None:
+def command(confirm: bool, saved: Path | None, form: Format, **given: Any) -> None:
     """Free the storage that no manifest needs; without --confirm only show the plan.
 
     The first run condemns blobs that no manifest needs. A run after the time of --grace deletes
@@ -110,34 +123,34 @@ def command(confirm: bool, report: Path | None, form: Format, **given: Any) -> N
         click.echo(prune_output.SWEEP_DRY_RUN, err=True)
     work = _sweep if confirm else preview
     try:
-        running.run(work(swept, form, report))
+        running.run(work(swept, form, saved))
     except (*REFUSALS, SweepInProgress) as error:
         raise refused(error) from error
 
 
-async def preview(swept: SweepOptions, form: Format, report: Path | None) -> None:
+async def preview(swept: SweepOptions, form: Format, saved: Path | None) -> None:
     async with wiring.open_sweeper(swept) as sweeper:
         async with with_progress(sweeper.progress):
             plan, observed, refusals = await sweeper.preview()
         listing = observed.facts.listing
-        prune_output.write_reasons(plan, listing, report)
+        prune_output.write_reasons(plan, listing, saved)
         prune_output.show_sweep_plan(plan, listing, form)
         for skipped in islice(listing.skipped(), FAILURES_SHOWN_MAX):
             output.sentence(f"Warning: {skipped}", err=True)
         prune_output.show_refusals(refusals)
 
 
-async def _sweep(swept: SweepOptions, form: Format, report: Path | None) -> None:
+async def _sweep(swept: SweepOptions, form: Format, saved: Path | None) -> None:
     async with wiring.open_sweeper(swept) as sweeper:
         async with with_progress(sweeper.progress):
             result = await sweeper.run()
-        show(result, form, report)
+        show(result, form, saved)
 
 
-def show(result: SweepResult, form: Format, report: Path | None) -> None:
+def show(result: SweepResult, form: Format, saved: Path | None) -> None:
     """Ends with exit code 1 if something failed."""
     answered = result.counts.answered
-    prune_output.write_reasons(result.plan, result.listing, report, answered=answered)
+    prune_output.write_reasons(result.plan, result.listing, saved, answered=answered)
     prune_output.show_sweep(result, form)
     if result.counts.failed:
         raise click.exceptions.Exit(1)

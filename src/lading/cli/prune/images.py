@@ -159,6 +159,6 @@ def _save(file: Path | None, made: PrunePlan, observed: ObservedPruning) -> None
     if file is None:
         return
     try:
-        plan.write(file, made, observed, contents=True)
+        plan.write(file, made, observed)
     except OSError as error:
         output.sentence(f"Warning: {file}: the plan was not saved: {error.strerror}", err=True)

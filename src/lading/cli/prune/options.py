@@ -28,8 +28,11 @@ RENAMED = {
     "--report-as": "--run-name",
     "--sweep-grace": "--grace",
 }
+_OWN_POD = Removed("the variables POD_NAME and POD_NAMESPACE name them", has_value=True)
 REMOVED = {
     "--ignore-invalid-refs": Removed("references that cannot be read always protect images"),
+    "--pod-name": _OWN_POD,
+    "--pod-namespace": _OWN_POD,
     "--trash-copy": Removed("blobs that the registry does not mount are always copied"),
 }
 FormerNames = general.with_former_options(renamed=RENAMED, removed=REMOVED)

@@ -11,7 +11,7 @@ from lading.cli import output
 from lading.cli.output import Format
 from lading.kernel import quantities
 from lading.pruning.engine.decisions.guards import Refusal
-from lading.pruning.engine.effects.apply import PruneOutcome, Result
+from lading.pruning.engine.effects.outcomes import PruneOutcome, Result
 from lading.pruning.engine.effects.restore_used import Restored
 from lading.pruning.engine.types import Deletion, PrunePlan, PruneReason, Saving, Source, What
 from lading.pruning.sweep import types as sweeps

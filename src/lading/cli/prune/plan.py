@@ -9,6 +9,7 @@ import click
 
 from lading import files
 from lading.cli import output
+from lading.cli.options import Removed, with_former_options
 from lading.cli.output import Format
 from lading.cli.prune import options, running, settings
 from lading.cli.prune import output as prune_output
@@ -18,8 +19,13 @@ from lading.pruning.engine.decisions import plan_contents, plan_file
 from lading.pruning.engine.types import Deletion, Header, PrunePlan
 from lading.wiring.prune import PruneSession
 
+_REMOVED = {
+    **options.REMOVED,
+    "--contents": Removed("`lading prune images --save-plan FILE` writes what is kept"),
+}
 
-@click.command(name="plan", cls=options.FormerNames)
+
+@click.command(name="plan", cls=with_former_options(renamed=options.RENAMED, removed=_REMOVED))
 @click.option(
     "-o",
     "--output",
@@ -28,21 +34,15 @@ from lading.wiring.prune import PruneSession
     required=True,
     help="The file to write, one deletion per line.",
 )
-@click.option(
-    "--contents",
-    is_flag=True,
-    help="Also write what is kept and why, for the dashboard; the file is then as large as the"
-    " registry's manifests.",
-)
 @options.prune_options
-def command(file: Path, contents: bool, **given: Any) -> None:
+def command(file: Path, **given: Any) -> None:
     """Write the plan into a file; you may remove lines from it before `lading prune apply`."""
 
     async def work(session: PruneSession) -> None:
         async with running.with_progress(session.pruner.progress):
             observed = await session.pruner.observe()
             plan = session.pruner.plan(observed)
-        write(file, plan, observed, contents=contents)
+        write(file, plan)
         prune_output.show_header(plan)
         output.sentence(
             f"Wrote {len(plan.deletions)} deletions to {file}. Nothing is deleted yet: to delete,"
@@ -53,13 +53,16 @@ def command(file: Path, contents: bool, **given: Any) -> None:
     running.run(settings.of_plan(given), work)
 
 
-def write(file: Path, plan: PrunePlan, observed: ObservedPruning, *, contents: bool) -> None:
-    """Replaces the file in one step, because a dashboard may read it at any time."""
+def write(file: Path, plan: PrunePlan, observed: ObservedPruning | None = None) -> None:
+    """With what was observed, the file also has what is kept, and why.
+
+    Replaces the file in one step, because a dashboard may read it at any time.
+    """
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         with partial.open("wb") as target:
             target.writelines(plan_file.lines(plan))
-            if contents:
+            if observed is not None:
                 inventory, references = observed.inventory, observed.references
                 target.writelines(plan_contents.lines(plan, inventory, references))
         partial.replace(file)
@@ -89,6 +92,11 @@ def apply_command(file: Path, form: Format, **given: Any) -> None:
             output.sentence(sentence, err=True)
         if not prune_output.show_outcomes(result.outcomes, form):
             raise click.exceptions.Exit(1)
+        if chosen[1] and not result.outcomes:
+            raise click.ClickException(
+                f"no deletion of {file} applies any more, so nothing is deleted; make a new plan"
+                " with `lading prune plan`"
+            )
 
     running.run(settings.of_plan(given), work)
 

@@ -11,14 +11,15 @@ from lading.cli.terminal import Step
 from lading.kernel import texts
 from lading.ports.registry import RegistryError, Unavailable, Untrusted
 from lading.pruning.engine.decisions.guards import GuardRefused
-from lading.pruning.engine.effects.canary import CanaryFailed
+from lading.pruning.engine.effects.outcomes import CanaryFailed
+from lading.pruning.engine.effects.run_lock import RunInProgress
 from lading.pruning.engine.inventory.observe_streams import NoImageStreams
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.sweep.probe import ProbeFailed
 from lading.wiring import prune as wiring
 from lading.wiring.prune import PruneOptions, PruneSession
 
-REFUSALS = (GuardRefused, CanaryFailed, ProbeFailed)
+REFUSALS = (GuardRefused, CanaryFailed, ProbeFailed, RunInProgress)
 
 
 def run(

@@ -1,10 +1,12 @@
-"""The images service of containerd, as far as clients use it to pin images by labels.
+"""The images service of containerd, as far as clients use it to pin images by labels, and to
+name them.
 
 An update without a target, which crashes containerd, is refused.
 """
 
 from collections.abc import Mapping, Sequence
 
+from google.protobuf.empty_pb2 import Empty
 from grpclib.const import Status
 
 from lading.embedded.cri.core import LABEL_BYTES_MAX, EmbeddedRuntime
@@ -15,6 +17,7 @@ from lading.wire.handlers import Metadata
 NAMESPACE_KEY = "containerd-namespace"
 NAMESPACE = "k8s.io"
 _LABELS = "labels"
+_TARGET = "target"
 
 
 class Refused(Exception):
@@ -47,11 +50,35 @@ class ContainerdImages:
         if not request.image.HasField("target"):
             raise Refused(Status.INVALID_ARGUMENT, "image.target is required")
         image, before = self._named(request.image.name, metadata)
-        paths = request.update_mask.paths or [_LABELS]
+        paths = [path for path in request.update_mask.paths or [_LABELS] if path != _TARGET]
         labels = _updated(before, request.image.labels, paths)
         _require_short(labels)
+        if _TARGET in request.update_mask.paths:
+            image = self._name(request.image)
         self._runtime.set_labels(request.image.name, labels)
         return pb2.UpdateImageResponse(image=_message(request.image.name, image, labels))
+
+    async def create(
+        self, request: pb2.CreateImageRequest, metadata: Metadata
+    ) -> pb2.CreateImageResponse:
+        name, labels = request.image.name, dict(request.image.labels)
+        if name in self._names(metadata):
+            raise Refused(Status.ALREADY_EXISTS, f"image {name!r}: already exists")
+        _require_short(labels)
+        image = self._name(request.image)
+        self._runtime.set_labels(name, labels)
+        return pb2.CreateImageResponse(image=_message(name, image, labels))
+
+    async def delete(self, request: pb2.DeleteImageRequest, metadata: Metadata) -> Empty:
+        self._named(request.name, metadata)
+        self._runtime.remove_name(request.name)
+        return Empty()
+
+    def _name(self, image: pb2.Image) -> StoredImage:
+        found = self._runtime.give_name(image.name, image.target.digest)
+        if found is None:
+            raise Refused(Status.NOT_FOUND, f"content {image.target.digest}: not found")
+        return found
 
     def _named(self, name: str, metadata: Metadata) -> tuple[StoredImage, dict[str, str]]:
         names = self._names(metadata)

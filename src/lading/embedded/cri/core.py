@@ -143,6 +143,17 @@ class EmbeddedRuntime:
                 table.setdefault(name, (image, labels.get(name, {})))
         return table
 
+    def give_name(self, name: str, manifest: str) -> StoredImage | None:
+        """None if no image has this manifest."""
+        found = [image for image in self._records.images() if str(image.manifest) == manifest]
+        if not found:
+            return None
+        self._records.give_name(name, found[0])
+        return found[0]
+
+    def remove_name(self, name: str) -> None:
+        self._records.remove_name(name)
+
     def set_labels(self, name: str, labels: Mapping[str, str]) -> None:
         self._records.set_labels(name, labels)
 

@@ -110,6 +110,17 @@ class Records:
                 " AND name NOT IN (SELECT id FROM image)"
             )
 
+    def give_name(self, name: str, image: StoredImage) -> None:
+        with self._transaction() as database:
+            database.execute(
+                "INSERT OR REPLACE INTO name VALUES (?, ?, ?)", (name, image.handler, image.id)
+            )
+
+    def remove_name(self, name: str) -> None:
+        with self._transaction() as database:
+            for table in ("name", "label"):
+                database.execute(f"DELETE FROM {table} WHERE name = ?", (name,))  # noqa: S608
+
     def images(self) -> tuple[StoredImage, ...]:
         return self._images("SELECT * FROM image ORDER BY id, handler")
 

@@ -32,7 +32,7 @@ async def serve(runtime: EmbeddedRuntime, socket: Path) -> AsyncIterator[str]:
     """Yields the endpoint, `unix://…`; replaces a socket of an earlier run."""
     if len(os.fsencode(socket)) > SOCKET_PATH_BYTES_MAX:
         raise CannotListen(socket)
-    server = Server(_services(runtime))
+    server = Server(services(runtime))
     try:
         await server.start(path=str(socket))
     except OSError as error:
@@ -42,7 +42,7 @@ async def serve(runtime: EmbeddedRuntime, socket: Path) -> AsyncIterator[str]:
         yield f"unix://{socket}"
 
 
-def _services(runtime: EmbeddedRuntime) -> tuple[Service, ...]:
+def services(runtime: EmbeddedRuntime) -> tuple[Service, ...]:
     services = cri_pb2.DESCRIPTOR.services_by_name
     for_cri = {"ImageService": ImageService(runtime), "RuntimeService": RuntimeService(runtime)}
     return (

@@ -14,6 +14,7 @@ from lading.api.machineconfiguration.pinned_image_set import IMAGES_PER_SET_MAX
 from lading.kernel import references
 from lading.kernel.errors import Malformed
 from lading.kernel.references import Reference
+from lading.kernel.values import replace
 from lading.ports.registry import Registry, RegistryError
 
 IMAGES_MAX = IMAGES_PER_SET_MAX * group.SETS_PER_POOL_MAX
@@ -39,7 +40,7 @@ class Unresolved(msgspec.Struct, frozen=True, kw_only=True):
 
 class ImageDigests(msgspec.Struct, frozen=True, kw_only=True):
     names: frozenset[str]
-    """`repository@digest`, as the API takes them."""
+    """`repository@digest`, or `repository:tag@digest` for an image that is named by its tag."""
     unresolved: tuple[Unresolved, ...]
 
 
@@ -88,7 +89,24 @@ async def _by_digest(registry: Registry, image: str) -> Reference:
         digest = found.digest
     if digest.algorithm != _ALGORITHM:
         raise _Unusable(f"a set takes {_ALGORITHM} digests only")
-    return reference.at(digest)
+    return replace(reference, digest=digest)
+
+
+def _without_tag(image: str) -> str:
+    """The kubelet ignores the tag of an image that is named by digest."""
+    name, at, digest = image.partition("@")
+    head, _, tag = name.rpartition(":")
+    return f"{head}@{digest}" if at and head and "/" not in tag else image
+
+
+def _with_tag(running: str, named: str) -> str:
+    """With the tag that the pod names, if the runtime found it in that repository."""
+    repository, _, digest = running.partition("@")
+    try:
+        wanted = references.qualified(named)
+    except Malformed:
+        return running
+    return f"{wanted}@{digest}" if wanted.name == repository else running
 
 
 class RunningImage(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,9 +136,10 @@ def _of_pod(pod: Pod) -> Iterator[RunningImage]:
     for container in (*spec.init_containers, *spec.containers, *spec.ephemeral_containers):
         image_id = ids.get(container.name, "")
         if "@" in container.image or not image_id:
-            yield RunningImage(image=container.image, found_in=place)
+            yield RunningImage(image=_without_tag(container.image), found_in=place)
         elif "@" in image_id:  # some runtimes prefix it with `docker-pullable://`
-            yield RunningImage(image=image_id.rpartition("://")[2], found_in=place)
+            running = image_id.rpartition("://")[2]
+            yield RunningImage(image=_with_tag(running, container.image), found_in=place)
         else:
             problem = _NO_DIGEST.format(image_id=image_id)
             yield RunningImage(image=container.image, found_in=place, problem=problem)

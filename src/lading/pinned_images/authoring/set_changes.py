@@ -12,8 +12,10 @@ from lading.api.machineconfiguration.pinned_image_set import (
     PINNED_IMAGE_SETS,
     PinnedImageSet,
 )
+from lading.kernel import references
 from lading.kernel.errors import Malformed
 from lading.kernel.images import ImageKey, Layer, Resolution
+from lading.kernel.references import Reference
 
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _ROLE = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -21,9 +23,17 @@ _NAME_CHARACTERS_MAX = group.NAME_LENGTH_MAX - len("-99")
 
 
 def new_sets(name: str, images: Iterable[str], *, role: str) -> tuple[dict[str, Any], ...]:
-    """Each image once, at most 500 in a set. Further sets are `NAME-2`, `NAME-3` and so on."""
+    """Each image once, at most 500 in a set. Further sets are `NAME-2`, `NAME-3` and so on.
+
+    `repository:tag@digest` is an image with a tag. All tags of an image are in its entry, without
+    those that mean several images.
+    """
     check_names(name, role)
-    ordered = sorted(set(images))
+    found = tuple(map(references.parse, images))
+    several = ambiguous_tags(found)
+    tags = _tags_by_image(one for one in found if (one.name, one.tag) not in several)
+    tags |= {str(_by_digest(one)): set() for one in found if str(_by_digest(one)) not in tags}
+    ordered = sorted(tags)
     parts = (
         ordered[begin : begin + IMAGES_PER_SET_MAX]
         for begin in range(0, len(ordered), IMAGES_PER_SET_MAX)
@@ -36,10 +46,35 @@ def new_sets(name: str, images: Iterable[str], *, role: str) -> tuple[dict[str, 
                 "name": name if number == 1 else f"{name}-{number}",
                 "labels": {group.ROLE_LABEL: role},
             },
-            "spec": {"pinnedImages": [{"name": image} for image in part]},
+            "spec": {"pinnedImages": [_entry(image, tags[image]) for image in part]},
         }
         for number, part in enumerate(parts, start=1)
     )
+
+
+def ambiguous_tags(images: Iterable[Reference]) -> set[tuple[str, str]]:
+    """Tags with several digests, by repository: pods with one tag may run different images."""
+    digests: dict[tuple[str, str], set[str]] = {}
+    for one in images:
+        if one.tag:
+            digests.setdefault((one.name, one.tag), set()).add(str(one.digest))
+    return {tag for tag, found in digests.items() if len(found) > 1}
+
+
+def _tags_by_image(images: Iterable[Reference]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for one in images:
+        found.setdefault(str(_by_digest(one)), set()).update({one.tag} if one.tag else ())
+    return found
+
+
+def _by_digest(image: Reference) -> Reference:
+    assert image.digest is not None, "a set names images by digest"
+    return image.at(image.digest)
+
+
+def _entry(image: str, tags: set[str]) -> dict[str, Any]:
+    return {"name": image, "tags": sorted(tags)} if tags else {"name": image}
 
 
 def check_names(name: str, role: str) -> None:

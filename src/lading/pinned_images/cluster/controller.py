@@ -24,7 +24,6 @@ from lading.pinned_images.cluster import apply, plan
 from lading.pinned_images.cluster.apply import ClusterAction
 from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet, Listener
 from lading.pinned_images.cluster.types import (
-    AssignSetsToPool,
     ObservedNode,
     ObservedPoolSets,
     ObservedSet,
@@ -76,7 +75,7 @@ class FleetReconciler(ObjectReconciler[T, Observed]):
             written = await apply.apply(action, self._kube)
         if written is not None:
             self._remember(written)
-            if isinstance(action, WriteSetStatus | AssignSetsToPool):
+            if isinstance(action, WriteSetStatus):
                 self.status_written(written.key)
 
     @abstractmethod
@@ -122,7 +121,7 @@ class PoolSetsReconciler(FleetReconciler[MachineConfigPool, ObservedPoolSets | N
         super().__init__(tools.caches.pools, tools)
 
     def plan(self, observed: ObservedPoolSets | None, now: datetime) -> Plan:
-        return plan.plan_pool(observed, now) if observed else Plan()
+        return plan.plan_pool(observed) if observed else Plan()
 
     def _facts(self, key: Key) -> ObservedPoolSets | None:
         newest = self._objects.get(key)
@@ -135,8 +134,6 @@ class PoolSetsReconciler(FleetReconciler[MachineConfigPool, ObservedPoolSets | N
             pool=newest,
             selected_sets=self._fleet.selected_sets(newest),
             is_on=self._is_on,
-            spec_writes=self.status_writes(key),
-            pacing=self._pacing,
         )
 
 
@@ -158,7 +155,7 @@ class SetReconciler(FleetReconciler[PinnedImageSet, ObservedSet | None]):
             image_set=_with_status_of(counted, newest),
             counts=counts,
             placement=Placement() if counts.node_count else self._fleet.placement(counted),
-            status_writes=self.status_writes(key),
+            status_at=self.status_at(key),
             is_on=self._is_on,
             pacing=self._pacing,
         )

@@ -7,6 +7,7 @@ from typing import Any
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSetStatus
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
+from lading.kernel.pacing import Change
 from lading.kernel.planning import Plan, RecordEvent
 from lading.pinned_images import membership
 from lading.pinned_images.cluster import rules
@@ -73,7 +74,7 @@ def _is_current(observed: ObservedNode) -> bool:
     )
 
 
-def plan_pool(observed: ObservedPoolSets, now: datetime) -> Plan:
+def plan_pool(observed: ObservedPoolSets) -> Plan:
     """The sets of a pool. The feature `pools` writes its status."""
     pool = observed.pool
     if pool is None:
@@ -84,9 +85,6 @@ def plan_pool(observed: ObservedPoolSets, now: datetime) -> Plan:
     wanted = rules.sets_to_assign(pool, observed.selected_sets) if observed.is_on else ()
     if ours == set(wanted):
         return Plan()
-    due = observed.pacing.due_at(observed.spec_writes, nodes=0, state_changed=True, now=now)
-    if due > now and not ours - set(wanted):  # removals are not delayed
-        return Plan(recheck_at=due)
     changed = "the sets that the pool selects changed"
     because = changed if observed.is_on else "the feature gate is off"
     name, uid = pool.metadata.name, pool.metadata.uid
@@ -130,15 +128,16 @@ def _is_too_early(observed: ObservedSet) -> bool:
 
 
 def _status_due_at(observed: ObservedSet, status: PinnedImageSetStatus, now: datetime) -> datetime:
-    """A first status that only reports progress waits a little: the set may be ready soon."""
-    metadata, last, pacing = observed.image_set.metadata, observed.image_set.status, observed.pacing
-    nodes = status.node_count
-    is_first = not last.conditions and nodes > 0
-    if is_first and not _has_news(observed.counts) and metadata.creation_timestamp:
-        created = datetime.fromisoformat(metadata.creation_timestamp)
-        return pacing.first_due_at(created, nodes=nodes, now=now)
-    changed = is_first or _set_state(status) != _set_state(last)
-    return pacing.due_at(observed.status_writes, nodes=nodes, state_changed=changed, now=now)
+    """Creating a set is a write too. So its first status waits, unless it is ready or fails."""
+    metadata, last, since = (
+        observed.image_set.metadata,
+        observed.image_set.status,
+        observed.status_at,
+    )
+    if not last.conditions and status.node_count and not _has_news(observed.counts):
+        since = since or conditions.instant(metadata.creation_timestamp)
+    change, nodes = _change(last, status), status.node_count
+    return observed.pacing.due_at(since, change, nodes=nodes, now=now)
 
 
 def _has_news(counts: SetCounts) -> bool:
@@ -161,8 +160,15 @@ def _events(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> Iter
         yield RecordEvent(reason=reason, warning=is_true, because=because)
 
 
+def _change(last: PinnedImageSetStatus, new: PinnedImageSetStatus) -> Change:
+    is_withdrawn = conditions.withdrawn(last.conditions, new.conditions)
+    if is_withdrawn or new.ready_node_count < last.ready_node_count:
+        return Change.WITHDRAWAL
+    return Change.PROGRESS if _set_state(last) == _set_state(new) else Change.NEWS
+
+
 def _set_state(status: PinnedImageSetStatus) -> tuple[object, ...]:
-    """Changes of these are written at once; everything else is progress."""
+    """Everything that is not in it is progress."""
     return (
         tuple((one.type, one.status.value, one.reason) for one in status.conditions),
         status.observed_generation,

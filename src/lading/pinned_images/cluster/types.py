@@ -1,6 +1,7 @@
 """The inputs and actions of the plans for nodes, pools and sets. Frozen data only."""
 
 from collections.abc import Hashable
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from lading.api.machineconfiguration.pinned_image_set import (
     PinnedImageSet,
     PinnedImageSetStatus,
 )
-from lading.kernel.pacing import Pacing, Writes
+from lading.kernel.pacing import Pacing
 
 
 class NodeProblem(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,8 +63,6 @@ class ObservedPoolSets(msgspec.Struct, frozen=True, kw_only=True):
     """The sets that the pool selects by their labels."""
     is_on: bool = True
     """Whether the feature is on. If it is off, our sets are removed from the pools."""
-    spec_writes: Writes = ()
-    pacing: Pacing = Pacing()
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +81,8 @@ class ObservedSet(msgspec.Struct, frozen=True, kw_only=True):
     """Of the generation that was counted, with the newest status and resourceVersion."""
     counts: SetCounts = SetCounts()
     placement: Placement = Placement()
-    status_writes: Writes = ()
+    status_at: datetime | None = None
+    """When this process last wrote the status."""
     is_on: bool = True
     pacing: Pacing = Pacing()
 

@@ -72,8 +72,8 @@ class NodeActions:
 
     async def apply(self, action: NodeAction) -> None:
         match action:
-            case StartPull(key=key, spec=spec, new_bytes=new_bytes):
-                self._tools.pulls.start(key, spec, new_bytes=new_bytes)
+            case StartPull(key=key, spec=spec, new_bytes=new_bytes, free_bytes=free_bytes):
+                self._tools.pulls.start(key, spec, new_bytes=new_bytes, free_bytes=free_bytes)
             case CancelPull(key=key, is_stalled=True, because=because):
                 self._tools.pulls.abandon(key, because)
             case CancelPull(key=key):

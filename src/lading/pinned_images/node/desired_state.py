@@ -37,23 +37,52 @@ def desired(
     machines = (_machine_count(pool) for pool in pools if pool.metadata.name in own_pools)
     return Desired(
         node_name=node.metadata.name,
-        sets=tuple(desired_set(one, handlers=handlers) for one in own_sets),
+        sets=desired_sets(own_sets, handlers=handlers),
         settings=_settings_for(node, max(machines, default=0), settings),
         generation=generation,
     )
 
 
-def desired_set(image_set: PinnedImageSet, *, handlers: Mapping[str, str] | None) -> DesiredSet:
+def desired_sets(
+    sets: Iterable[PinnedImageSet], *, handlers: Mapping[str, str] | None
+) -> tuple[DesiredSet, ...]:
+    """If two sets want a tag for different images, the first one gets it."""
+    owners: dict[str, tuple[str, ImageKey]] = {}
+    return tuple(_desired_set(one, handlers, owners) for one in sets)
+
+
+def _desired_set(
+    image_set: PinnedImageSet,
+    handlers: Mapping[str, str] | None,
+    owners: dict[str, tuple[str, ImageKey]],
+) -> DesiredSet:
     images = image_set.spec.pinned_images
     found = dict.fromkeys(one for image in images for one in _keys(image, handlers))
-    meta = image_set.metadata
+    problems = [one for one in found if isinstance(one, str)]
+    meta, tags = image_set.metadata, {}
+    for tag, key in _tags(images):
+        owner, meaning = owners.setdefault(tag, (meta.name, key))
+        if meaning == key:
+            tags[tag] = key
+        else:
+            problems.append(f"{tag} means {meaning} on this node, for set {owner}, and not {key}")
     return DesiredSet(
         name=meta.name,
         uid=meta.uid,
         generation=meta.generation,
         images=tuple(one for one in found if isinstance(one, ImageKey)),
-        unresolvable=tuple(one for one in found if isinstance(one, str)),
+        tags=tags,
+        unresolvable=tuple(problems),
     )
+
+
+def _tags(images: Iterable[PinnedImage]) -> Iterable[tuple[str, ImageKey]]:
+    """With runtime classes, the runtime would not know which of the images a tag means."""
+    for image in images:
+        if not image.runtime_class_names:
+            key = ImageKey(references.name_in_runtimes(image.name))
+            for tag in image.tags:
+                yield f"{key.repository}:{tag}", key
 
 
 def _keys(image: PinnedImage, handlers: Mapping[str, str] | None) -> Iterable[ImageKey | str]:

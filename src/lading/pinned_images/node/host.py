@@ -42,7 +42,7 @@ def desired_of(
     settings: PinSettings,
 ) -> Desired:
     """A set from a file has no generation. It counts as the first."""
-    wanted = (desired_state.desired_set(one, handlers=handlers) for one in sets)
+    wanted = desired_state.desired_sets(sets, handlers=handlers)
     return Desired(
         node_name=node_name,
         sets=tuple(replace(one, generation=max(1, one.generation)) for one in wanted),
@@ -109,6 +109,10 @@ class PinsOfSets(msgspec.Struct, frozen=True):
 
     pins: Pins
     names: frozenset[str]
+
+    @property
+    def makes_tags(self) -> bool:
+        return self.pins.makes_tags
 
     async def cannot_pin(self) -> CannotPin | None:
         return await self.pins.cannot_pin()

@@ -56,6 +56,7 @@ async def open_tools(
 ) -> AsyncIterator[NodeTools]:
     pulls = PullEngine(
         cri=node.runtime.cri,
+        registry=node.registry,
         credentials=node.credentials,
         clock=clock,
         metrics=metrics,
@@ -96,7 +97,9 @@ async def observe(
     now: datetime,
 ) -> ObservedNodeImages:
     """`node` is None on a host without a cluster; `last_status` if there is no status."""
-    keys = rules.wanted_images(desired)
+    wanted = rules.wanted_images(desired)
+    handlers = await _handlers(tools, wanted)
+    keys = frozenset(key for key in wanted if not rules.handler_is_unknown(key, handlers))
     images = await tools.cri.images()
     resolutions = tools.resolver.resolutions(keys)
     cannot_pin = await tools.pins.cannot_pin()
@@ -108,6 +111,8 @@ async def observe(
         disk_pressure=node is not None
         and not _condition_is(node, "DiskPressure", Truth.FALSE, absent=True),
         images=present(keys, images, resolutions, handlers_honoured=tools.handlers_honoured),
+        tags={tag: image.id for image in images for tag in image.repo_tags},
+        makes_tags=tools.pins.makes_tags,
         image_ids=frozenset(image.id for image in images),
         pins=tuple(one for one in recorded if not one.released),
         released_pins=tuple(one for one in recorded if one.released),
@@ -117,6 +122,7 @@ async def observe(
         resolutions=resolutions,
         unresolved=tools.resolver.failed(),
         resolving=tools.resolver.resolving(),
+        runtime_handlers=handlers,
         handlers_honoured=tools.handlers_honoured,
         images_kept_while_gate_is_off=await _images_kept_while_gate_is_off(tools, desired),
         budget=await _budget(tools, space_of.values()),
@@ -194,6 +200,13 @@ async def _images_kept_while_gate_is_off(tools: NodeTools, desired: Desired) -> 
     if not any(image_set.unresolvable for image_set in desired.sets):
         return frozenset()
     return await tools.images_kept_while_gate_is_off()
+
+
+async def _handlers(tools: NodeTools, wanted: Iterable[ImageKey]) -> frozenset[str]:
+    """Read only for images with a runtime handler."""
+    if not any(key.runtime_handler for key in wanted):
+        return frozenset()
+    return frozenset(one.name for one in (await tools.cri.status()).handlers)
 
 
 async def _budget(tools: NodeTools, spaces: Iterable[Space | None]) -> Budget | None:

@@ -4,11 +4,11 @@ Every set gets its own verdict, and a failed set does not stop the others. A com
 pinned. An incomplete set keeps the pins that it had. Only images on the node are pinned.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime
 
 from lading.kernel import planning
-from lading.kernel.planning import Action, Plan
+from lading.kernel.planning import Action, Plan, RecordEvent
 from lading.pinned_images.node import admission, rules, schedule, status, verdicts
 from lading.pinned_images.node.types import (
     Desired,
@@ -18,6 +18,7 @@ from lading.pinned_images.node.types import (
     SetVerdict,
     WritePins,
 )
+from lading.pinned_images.reasons import EventReason
 from lading.pinned_images.types import SetState
 from lading.ports.cri import Pin
 
@@ -80,13 +81,48 @@ def pins_to_write(
         for image_id, reference in pins:
             references[image_id] = min(reference, references.get(image_id, reference))
             owners.setdefault(image_id, set()).add(name)
+    tags = _tags_to_hold(found, owners.keys(), observed)
     wanted = tuple(
-        Pin(image=references[image_id], image_id=image_id, owners=tuple(sorted(names)))
+        Pin(
+            image=references[image_id],
+            image_id=image_id,
+            owners=tuple(sorted(names)),
+            tags=tuple(sorted(tag for tag, one in tags.items() if one == image_id)),
+        )
         for image_id, names in sorted(owners.items())
     )
     if observed.cannot_pin or _in_force(wanted, observed):
         return ()
-    return (WritePins(pins=wanted, because=_why_pins_change(wanted, observed)),)
+    write = WritePins(pins=wanted, because=_why_pins_change(wanted, observed))
+    return (write, *_moved_tags(wanted, observed))
+
+
+def _tags_to_hold(
+    found: tuple[SetVerdict, ...], pinned: Container[str], observed: ObservedNodeImages
+) -> dict[str, str]:
+    """The image ID of each tag: of complete sets, and those that were written before for others."""
+    if not observed.makes_tags:
+        return {}
+    tags = {
+        tag: observed.images[key].image_id
+        for verdict in found
+        if verdict.is_complete
+        for tag, key in verdict.desired.tags.items()
+    }
+    incomplete = {verdict.desired.name for verdict in found if not verdict.is_complete}
+    for recorded in observed.pins:
+        if incomplete.intersection(recorded.pin.owners):
+            for tag in recorded.pin.tags:
+                tags.setdefault(tag, recorded.pin.image_id)
+    return {tag: image_id for tag, image_id in tags.items() if image_id in pinned}
+
+
+def _moved_tags(wanted: tuple[Pin, ...], observed: ObservedNodeImages) -> Iterable[RecordEvent]:
+    for pin in wanted:
+        for tag in pin.tags:
+            if observed.tags.get(tag, pin.image_id) != pin.image_id:
+                because = f"{tag} meant another image on this node. Now it means {pin.image}"
+                yield RecordEvent(reason=EventReason.TAG_MOVED, because=because)
 
 
 def _pins_of(verdict: SetVerdict, observed: ObservedNodeImages) -> Iterable[tuple[str, str]]:
@@ -125,14 +161,14 @@ def _claimed(observed: ObservedNodeImages) -> set[str]:
 
 def _in_force(wanted: tuple[Pin, ...], observed: ObservedNodeImages) -> bool:
     effective = {
-        recorded.pin.image_id: recorded.pin.owners
+        recorded.pin.image_id: (recorded.pin.owners, recorded.pin.tags)
         for recorded in observed.pins
         if recorded.effective
     }
     if observed.released_pins or observed.pins_outdated:
         return False
     return len(effective) == len(observed.pins) and effective == {
-        pin.image_id: pin.owners for pin in wanted
+        pin.image_id: (pin.owners, pin.tags) for pin in wanted
     }
 
 

@@ -7,6 +7,7 @@ watches the disk. While pulls are refused, it checks for new credentials.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from datetime import timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from lading.kernel import texts
+from lading.kernel import references, texts
 from lading.kernel.images import ImageKey
 from lading.kernel.values import replace
 from lading.pinned_images.node.metrics import PinMetrics
@@ -24,7 +25,7 @@ from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, ImageSpec
 from lading.ports.node import PullCredentials
-from lading.ports.registry import Credential
+from lading.ports.registry import Credential, Registry, RegistryError
 
 log = structlog.get_logger(__name__)
 
@@ -36,6 +37,7 @@ _KINDS: Mapping[type[cri.CriError], PullErrorKind] = {
     cri.UnknownHandler: PullErrorKind.UNKNOWN_HANDLER,
     cri.InvalidReference: PullErrorKind.NOT_FOUND,
     cri.ContentRejected: PullErrorKind.REJECTED,
+    cri.TagMoved: PullErrorKind.TAG_MOVED,
 }
 
 PROGRESS_BYTES_MIN = 1024 * 1024
@@ -60,6 +62,7 @@ class PullEngine:
         self,
         *,
         cri: Cri,
+        registry: Registry,
         credentials: PullCredentials,
         clock: Clock,
         metrics: PinMetrics,
@@ -72,6 +75,7 @@ class PullEngine:
         `used_bytes` returns None if the file system cannot be read.
         """
         self._cri = cri
+        self._registry = registry
         self._credentials = credentials
         self._clock = clock
         self._metrics = metrics
@@ -102,7 +106,7 @@ class PullEngine:
     def drop_history_except(self, keys: Collection[ImageKey]) -> None:
         self._past = {key: past for key, past in self.past().items() if key in keys}
 
-    def start(self, key: ImageKey, spec: ImageSpec, *, new_bytes: int) -> None:
+    def start(self, key: ImageKey, spec: ImageSpec, *, new_bytes: int, free_bytes: int = 0) -> None:
         """Starts the pull unless it runs already. Does not wait for it."""
         before = self._ledger.get(key, Pull(running=False, attempts=0))
         if before.running:
@@ -115,6 +119,7 @@ class PullEngine:
             progress_at=began,
             credentials_changed=False,
             new_bytes=new_bytes,
+            free_bytes_before=free_bytes,
         )
         work = self._pull(key, spec, new_bytes)
         self._tasks[key] = asyncio.create_task(work, name=f"pull {key}")
@@ -177,8 +182,9 @@ class PullEngine:
     async def _pull(self, key: ImageKey, spec: ImageSpec, new_bytes: int) -> None:
         began = self._clock.monotonic()
         try:
+            await self._check_tag(key, spec)
             await self._pull_with_any(key, spec)
-            await self._check_listed(spec)
+            await self._check_listed(key, spec)
             await self._pulled(key, spec)
         except cri.CriError as error:
             self._fail(key, kind=kind_of(error), message=error.message)
@@ -260,9 +266,25 @@ class PullEngine:
                 self._ledger[key] = replace(self._ledger[key], credentials_changed=True)
                 self._changed()
 
-    async def _check_listed(self, spec: ImageSpec) -> None:
+    async def _check_tag(self, key: ImageKey, spec: ImageSpec) -> None:
+        """Before a pull by tag: a tag that moved would bring another image.
+
+        If the agent cannot ask the registry, the image is checked after the pull.
+        """
+        if "@" in spec.image:
+            return
+        with contextlib.suppress(RegistryError):
+            found = await self._registry.head(references.parse(spec.image))
+            if found is None or not key.image.endswith(f"@{found.digest}"):
+                raise _tag_moved(spec.image, f"{found.digest}" if found else "nothing", key)
+
+    async def _check_listed(self, key: ImageKey, spec: ImageSpec) -> None:
         """An image that is not listed under its name would be pulled again and again."""
         image = await self._cri.image(spec)
+        if image is not None and "@" not in spec.image:
+            wanted = await self._cri.image(ImageSpec(image=key.image))
+            if wanted is not None and wanted.id != image.id:
+                raise _tag_moved(spec.image, image.id, key)
         names = (*image.repo_digests, *image.repo_tags) if image else ()
         if spec.image not in names:
             instead = f"lists it as {', '.join(names)}" if names else "does not list it"
@@ -281,6 +303,14 @@ class PullEngine:
             error=error.message,
             attempts=failed.attempts,
         )
+
+
+def _tag_moved(tag: str, meaning: str, key: ImageKey) -> cri.TagMoved:
+    return cri.TagMoved(
+        f"{tag} means {meaning} in the registry, and not {key}. This container runtime makes a tag "
+        "only by pulling it. Pin what the tag means now, or remove the tag from the set",
+        image=tag,
+    )
 
 
 def kind_of(error: cri.CriError) -> PullErrorKind:

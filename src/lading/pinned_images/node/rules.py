@@ -42,8 +42,30 @@ def images_missing(image_set: DesiredSet, observed: ObservedNodeImages) -> tuple
     return tuple(key for key in image_set.images if key not in observed.images)
 
 
+def tags_missing(image_set: DesiredSet, observed: ObservedNodeImages) -> dict[str, ImageKey]:
+    """The tags of images that are here, which mean another image or none."""
+    return {
+        tag: key
+        for tag, key in image_set.tags.items()
+        if key in observed.images and observed.tags.get(tag) != observed.images[key].image_id
+    }
+
+
+def tags_to_pull(desired: Desired, observed: ObservedNodeImages) -> dict[ImageKey, str]:
+    """For each image the first missing tag, if the runtime makes tags only by pulling them."""
+    if observed.makes_tags:
+        return {}
+    found: dict[ImageKey, str] = {}
+    for image_set in desired.sets:
+        for tag, key in tags_missing(image_set, observed).items():
+            found[key] = min(tag, found.get(key, tag))
+    return found
+
+
 def set_is_pinned(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
-    """All images are here, and the runtime reports them as pinned for this set."""
+    """All images are here under all their names, and are pinned for this set."""
+    if tags_missing(image_set, observed):
+        return False
     in_force = {
         recorded.pin.image_id
         for recorded in observed.pins
@@ -79,6 +101,9 @@ def why_pins_are_late(image_set: DesiredSet, observed: ObservedNodeImages) -> st
     unrecorded = [
         str(key) for key in image_set.images if observed.images[key].image_id not in recorded
     ]
+    tags = sorted(tags_missing(image_set, observed))
+    if tags and not unrecorded:
+        return f"on this node, {tags[0]} does not mean the image of the set"
     named = unrecorded[0] if unrecorded else "an image"
     return f"the runtime keeps no record of the pin of {named}"
 
@@ -139,8 +164,14 @@ def guests_cannot_run(key: ImageKey, observed: ObservedNodeImages) -> PullError 
     return failed.error if failed.error.kind is PullErrorKind.NO_MATCHING_PLATFORM else None
 
 
+def handler_is_unknown(key: ImageKey, handlers: Collection[str]) -> bool:
+    return bool(key.runtime_handler and handlers) and key.runtime_handler not in handlers
+
+
 def can_be_pulled(key: ImageKey, observed: ObservedNodeImages) -> bool:
     """True once resolved. If the runtime chooses the manifest, also if resolving failed."""
+    if handler_is_unknown(key, observed.runtime_handlers):
+        return False
     if key in observed.resolutions:
         return True
     return key in observed.unresolved and not manifest_is_ours_to_choose(key, observed)
@@ -213,6 +244,32 @@ def fraction(*words: str) -> float:
     """A number in [0, 1): the same for the same words on every machine."""
     digest = hashlib.sha256("\0".join(words).encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
+
+
+def bytes_to_free(pull: Pull, observed: ObservedNodeImages) -> int:
+    """After a pull filled the disk: how much more must be free to try it again soon.
+
+    It needed more than what was free when it started: that, and its compressed size. Trying at
+    once would fill the disk again and again.
+    """
+    is_full = pull.error is not None and pull.error.kind is PullErrorKind.NO_SPACE
+    if pull.running or not is_full or not pull.free_bytes_before or observed.budget is None:
+        return 0
+    return max(0, pull.free_bytes_before + pull.new_bytes - observed.budget.free_bytes)
+
+
+def retry_without_space_at(
+    key: ImageKey, pull: Pull, desired: Desired, observed: ObservedNodeImages, now: datetime
+) -> datetime | None:
+    """When a pull that filled the disk is tried although no space was freed.
+
+    Another process may have filled the disk. So it is tried, but rarely.
+    """
+    if pull.error is None or not bytes_to_free(pull, observed):
+        return None
+    jitter, retry = fraction(desired.node_name, *key), desired.settings.removed_retry
+    delay = retry.delay_seconds(failures=pull.attempts, jitter=jitter)
+    return planning.due(pull.error.at, timedelta(seconds=delay), now=now)
 
 
 def space_is_exhausted(desired: Desired, observed: ObservedNodeImages, now: datetime) -> bool:

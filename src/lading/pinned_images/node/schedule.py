@@ -25,11 +25,12 @@ def pull_schedule(
         return cancelled
     if rules.space_is_exhausted(desired, observed, now):
         return cancelled
+    tags = rules.tags_to_pull(desired, observed)
     startable = {
         key
         for image_set in desired.sets
-        for key in rules.images_missing(image_set, observed)
-        if key in admitted and _may_start(key, image_set, desired, observed, now)
+        for key in image_set.images
+        if (key in admitted or key in tags) and _may_start(key, image_set, desired, observed, now)
     }
     running = {key for key, pull in observed.pulls.items() if pull.running}
     staying = running - {action.key for action in cancelled}
@@ -38,18 +39,18 @@ def pull_schedule(
     ordered = pull_order(startable, desired, observed)
     chosen = _within_the_cap(ordered, staying, desired.settings.parallel_pulls_max)
     here = rules.layers_present(observed) if chosen else frozenset()
-    return (*cancelled, *(_start(key, observed, here) for key in chosen))
+    return (*cancelled, *(_start(key, observed, here, tags.get(key, "")) for key in chosen))
 
 
 def _cancellations(
     desired: Desired, observed: ObservedNodeImages, now: datetime
 ) -> Iterable[CancelPull]:
     """A running pull of an image that is listed already is left alone: it is about to end."""
-    wanted = rules.wanted_images(desired)
+    wanted, tags = rules.wanted_images(desired), rules.tags_to_pull(desired, observed)
     for key, pull in sorted(observed.pulls.items()):
         if key not in wanted:
             yield CancelPull(key=key, because="no set wants it any more")
-        elif key in observed.images and not pull.running:
+        elif key in observed.images and key not in tags and not pull.running:
             yield CancelPull(key=key, because="the image is on the node")
         elif observed.disk_pressure and pull.running:
             because = f"node {desired.node_name} reports DiskPressure"
@@ -71,8 +72,9 @@ def _may_start(
     if not rules.can_be_pulled(key, observed) or (pull is not None and pull.running):
         return False
     retry = rules.retry_at(key, pull, desired, now) if pull is not None else None
+    full = rules.retry_without_space_at(key, pull, desired, observed, now) if pull else None
     removed = rules.removed_image_pulled_at(key, desired, observed, now)
-    waits = (rules.starts_at(image_set, desired, observed, now), retry, removed)
+    waits = (rules.starts_at(image_set, desired, observed, now), retry, full, removed)
     return all(instant is None or instant <= now for instant in waits)
 
 
@@ -155,11 +157,15 @@ def _within_the_cap(
     return (*firsts, *others)[: max(free, min(len(firsts), free + at_once_max), 0)]
 
 
-def _start(key: ImageKey, observed: ObservedNodeImages, here: frozenset[Layer]) -> StartPull:
+def _start(
+    key: ImageKey, observed: ObservedNodeImages, here: frozenset[Layer], tag: str
+) -> StartPull:
+    """`tag` is a missing name of an image that is here."""
     return StartPull(
         key=key,
-        spec=_spec(key, observed),
+        spec=ImageSpec(image=tag) if tag else _spec(key, observed),
         new_bytes=rules.bytes_of(rules.layers_of([key], observed) - here),
+        free_bytes=observed.budget.free_bytes if observed.budget else 0,
         because="a set wants it on this node",
     )
 

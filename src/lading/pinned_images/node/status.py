@@ -13,6 +13,7 @@ from lading.api.machineconfiguration.machine_config_node import (
 )
 from lading.kernel import conditions, planning, texts
 from lading.kernel.conditions import Condition, Truth
+from lading.kernel.pacing import Change
 from lading.kernel.planning import RecordEvent
 from lading.kernel.values import replace
 from lading.pinned_images import claims
@@ -39,9 +40,10 @@ def status_to_write(
     is_same = _without_counts(new) == _without_counts(observed.last_status)
     if is_same or not observed.status_is_wanted:
         return ()
-    is_progress = _state(new) == _state(observed.last_status)
-    if _due_at(desired, observed, now, state_changed=not is_progress) > now:
+    change = _change(observed.last_status, new)
+    if _due_at(desired, observed, change, now) > now:
         return ()
+    is_progress = change is Change.PROGRESS
     because = "progress is reported at intervals" if is_progress else "a set's state changed"
     problems = {one.desired.name: frozenset(p.id for p in one.problems) for one in found}
     return (WriteStatus(status=new, problems=problems, because=because),)
@@ -49,15 +51,28 @@ def status_to_write(
 
 def next_write_at(desired: Desired, observed: ObservedNodeImages, now: datetime) -> datetime | None:
     """When a status that waits may be written; None if it need not wait."""
-    dues = (_due_at(desired, observed, now, state_changed=state) for state in (False, True))
+    dues = (_due_at(desired, observed, change, now) for change in Change)
     return planning.earliest(*(due for due in dues if due > now))
 
 
 def _due_at(
-    desired: Desired, observed: ObservedNodeImages, now: datetime, *, state_changed: bool
+    desired: Desired, observed: ObservedNodeImages, change: Change, now: datetime
 ) -> datetime:
-    pacing, writes = desired.settings.status_pacing, observed.history.statuses_at
-    return pacing.due_at(writes, nodes=1, state_changed=state_changed, now=now)
+    pacing, last = desired.settings.status_pacing, observed.history.status_at
+    return pacing.due_at(last, change, nodes=1, now=now)
+
+
+def _change(last: MachineConfigNodeStatus, new: MachineConfigNodeStatus) -> Change:
+    after = {entry.name: entry for entry in new.pinned_image_sets}
+    is_lost = any(
+        found is None or (found.uid, found.current_generation) != (one.uid, one.current_generation)
+        for one in last.pinned_image_sets
+        if one.current_generation
+        for found in (after.get(one.name),)
+    )
+    if is_lost or conditions.withdrawn(last.conditions, new.conditions):
+        return Change.WITHDRAWAL
+    return Change.PROGRESS if _state(last) == _state(new) else Change.NEWS
 
 
 def status(

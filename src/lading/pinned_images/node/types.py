@@ -7,18 +7,16 @@ from enum import StrEnum
 import msgspec
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
-from lading.kernel import conditions, pacing, quantities
+from lading.kernel import conditions, quantities
 from lading.kernel.backoff import Backoff
 from lading.kernel.images import ImageKey, Resolution
-from lading.kernel.pacing import Pacing, Writes
+from lading.kernel.pacing import Pacing
 from lading.kernel.values import replace
 from lading.pinned_images.node.transfers import Transfer
 from lading.pinned_images.reasons import Reason
 from lading.pinned_images.types import SetState
 from lading.ports.cri import ImageSpec, Pin, RecordedPin
 
-STATUS_BURST_MAX = 30
-"""The statuses within `PinSettings.status_interval_min` that are written at once."""
 _PULL_RETRY = Backoff(seconds_min=5, seconds_max=320, jitter_fraction=0.25)
 _REMOVED_RETRY = Backoff(seconds_min=60, seconds_max=1800, jitter_fraction=0.25)
 
@@ -28,6 +26,8 @@ class DesiredSet(msgspec.Struct, frozen=True, kw_only=True):
     uid: str = ""
     generation: int
     images: tuple[ImageKey, ...]
+    tags: Mapping[str, ImageKey] = {}
+    """The image that each name, `repository:tag`, must mean on the node."""
     unresolvable: tuple[str, ...] = ()
     """Why images of the set cannot be pulled, such as a runtime class that does not exist."""
 
@@ -44,6 +44,9 @@ class PinSettings(msgspec.Struct, frozen=True, kw_only=True):
     start_spread_max: timedelta = timedelta(minutes=1)
     resync_period: timedelta = timedelta(minutes=2)
     status_interval_min: timedelta = timedelta(seconds=30)
+    """Between two statuses that only report progress."""
+    news_interval_min: timedelta = timedelta(milliseconds=500)
+    """Between a status and good news. It limits a state that keeps changing."""
     read_back_after: timedelta = timedelta(milliseconds=100)
     """The delay between writing pins and checking that the runtime reports them."""
     pull_progress_timeout: timedelta = timedelta(minutes=10)
@@ -64,12 +67,10 @@ class PinSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def status_pacing(self) -> Pacing:
-        interval = self.status_interval_min
         return Pacing(
+            news_interval_per_node=self.news_interval_min,
             nodes_unpaced=0,
-            interval_per_node=interval,
-            interval_max=interval,
-            burst=STATUS_BURST_MAX,
+            interval_per_node=self.status_interval_min,
         )
 
 
@@ -117,6 +118,8 @@ class PullErrorKind(StrEnum):
     """The content does not match its digest, or is malformed."""
     STALLED = "Stalled"
     """Nothing arrived for `--pull-progress-timeout`."""
+    TAG_MOVED = "TagMoved"
+    """In the registry, a tag means another image than in the set."""
     UNAVAILABLE = "Unavailable"
     """The registry or the container runtime does not answer."""
     OTHER = "PullFailed"
@@ -142,6 +145,8 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     """When the pull began or the disk last grew. None if the disk cannot be read."""
     new_bytes: int = 0
     """Compressed bytes to download; 0 if unknown."""
+    free_bytes_before: int = 0
+    """Of the disk when the pull started; 0 if unknown."""
 
 
 class PastPulls(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,7 +185,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 class WriteHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What this process wrote and saw before. Empty after a restart."""
 
-    statuses_at: Writes = ()
+    status_at: datetime | None = None
     problems: ReportedProblems | None = None
     """In the last status; None before the first one."""
     pins_at: datetime | None = None
@@ -194,14 +199,17 @@ class WriteHistory(msgspec.Struct, frozen=True, kw_only=True):
     """When this node first saw a generation, by (uid of the set, generation)."""
 
     def with_status(self, now: datetime, problems: ReportedProblems) -> "WriteHistory":
-        times = pacing.with_write(self.statuses_at, now)
-        return replace(self, statuses_at=times, problems=problems)
+        return replace(self, status_at=now, problems=problems)
 
 
 class ObservedNodeImages(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool = True
     disk_pressure: bool = False
     images: Mapping[ImageKey, Present] = {}
+    tags: Mapping[str, str] = {}
+    """The ID of the image that each `repository:tag` means."""
+    makes_tags: bool = True
+    """Whether tags are written with the pins. If not, the runtime pulls them."""
     image_ids: frozenset[str] = frozenset()
     """Of all images that the runtime lists, wanted by a set or not."""
     pins: tuple[RecordedPin, ...] = ()
@@ -220,6 +228,8 @@ class ObservedNodeImages(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget | None = None
     disk_unchecked: str = ""
     """Why the free space of an image file system is unknown; empty if it is known."""
+    runtime_handlers: frozenset[str] = frozenset()
+    """Of the container runtime. Empty if it does not list them, or if no image needs one."""
     handlers_honoured: bool = True
     """Whether the runtime keeps images apart by runtime handler. If not, the agent does it by
     digest."""
@@ -311,6 +321,8 @@ class StartPull(msgspec.Struct, frozen=True, kw_only=True):
     """The request to the runtime."""
     new_bytes: int
     """Compressed bytes of the missing layers; 0 if unknown."""
+    free_bytes: int = 0
+    """Of the disk at this moment; 0 if unknown."""
     because: str
 
     @property

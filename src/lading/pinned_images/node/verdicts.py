@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from lading.kernel import conditions, durations
+from lading.kernel import conditions, durations, quantities
 from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node import rules
 from lading.pinned_images.node.types import (
@@ -69,14 +69,23 @@ def _problems(
     if image_set.name in refusals:
         yield refusals[image_set.name]
     earlier = _earlier_errors(image_set, missing, observed)
-    for key in missing:
+    untagged = () if observed.makes_tags else rules.tags_missing(image_set, observed).values()
+    for key in dict.fromkeys((*missing, *untagged)):
         error = rules.pull_error(key, observed)
-        if error is None and key in earlier:
+        if rules.handler_is_unknown(key, observed.runtime_handlers):
+            known = ", ".join(sorted(filter(None, observed.runtime_handlers))) or "no other"
+            message = f"{key}: the container runtime has no such handler; it has: {known}"
+            yield Problem(reason=Reason.UNKNOWN_HANDLER, message=message, image=str(key))
+        elif error is None and key in earlier:
             yield earlier[key]
         elif error is not None:
             no_space = error.kind is PullErrorKind.NO_SPACE
             reason = Reason.NO_SPACE if no_space else Reason.PREFETCH_FAILED
             message = f"failed to pull {key}: {error.message}"
+            pull = observed.pulls.get(key)
+            if pull is not None and (more := rules.bytes_to_free(pull, observed)):
+                wanted = quantities.format_bytes(more)
+                message += f"; it is pulled again when {wanted} more is free, or after a pause"
             yield Problem(reason=reason, message=message, image=str(key))
         elif (error := rules.resolve_error(key, observed)) is not None:
             message = f"failed to resolve {key}: {error.message}"

@@ -3,16 +3,19 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+import msgspec
+
 from lading.api.core import PODS, Pod
-from lading.kernel import conditions, references
+from lading.kernel import conditions, manifests, platforms, references
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
+from lading.kernel.platforms import Platform
 from lading.loop import pipeline
 from lading.loop.controller import Controller
 from lading.loop.informer import Informer, Informers
 from lading.loop.reconciler import ReadYourWrites
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri, ImageSpec
+from lading.ports.cri import Cri, ImageSpec, Inspection
 from lading.ports.kube import Kube, PatchType, Selection
 from lading.prepull import holder
 from lading.prepull.node import plan
@@ -42,12 +45,14 @@ class PresenceReconciler:
         pods: Informer[Pod],
         kube: Kube,
         cri: Cri,
+        platform: Platform,
         clock: Clock,
         resync_period: timedelta,
     ) -> None:
         self._pods = ReadYourWrites(pods, clock)
         self._kube = kube
         self._cri = cri
+        self._platform = platform
         self._clock = clock
         self._resync_period = resync_period
 
@@ -57,8 +62,18 @@ class PresenceReconciler:
     async def observe(self, key: Key) -> ObservedHolders:
         pods = tuple(self._pods)
         urls = {url for pod in pods for url in plan.ready_urls(pod).values()}
-        found = {url for url in sorted(urls) if await self._cri.image(_as_asked(url))}
-        return ObservedHolders(pods=pods, present=frozenset(found))
+        found = {url: await self._cri.inspect(_as_asked(url)) for url in sorted(urls)}
+        present = {url: one for url, one in found.items() if one is not None}
+        foreign = {url for url, one in present.items() if self._is_foreign(one)}
+        return ObservedHolders(pods=pods, present=frozenset(present), foreign=frozenset(foreign))
+
+    def _is_foreign(self, found: Inspection) -> bool:
+        """Runtimes pull a reference to a single manifest for any platform."""
+        detail = msgspec.json.decode(found.info.get("info") or b"{}")
+        config = msgspec.json.encode(detail.get("imageSpec") or {})
+        return (
+            platforms.refusal(self._platform, manifests.parse_config(config).platform) is not None
+        )
 
     def plan(self, observed: ObservedHolders, now: datetime) -> Plan:
         if not observed.pods:

@@ -13,7 +13,7 @@ from lading.kernel.conditions import Truth
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.prepull import holder
-from lading.prepull.nodes import MISSING_PREFIX
+from lading.prepull.nodes import FOREIGN_PREFIX, MISSING_PREFIX
 from lading.prepull.types import IMAGES_PRESENT, PresenceReason
 
 
@@ -21,6 +21,8 @@ class ObservedHolders(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[Pod, ...]
     present: frozenset[str]
     """The URLs of the images that the runtime has."""
+    foreign: frozenset[str] = frozenset()
+    """Those of them with another platform in their configuration than that of the node."""
 
 
 class WritePresence(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +42,7 @@ class WritePresence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(observed: ObservedHolders, now: datetime, *, recheck_at: datetime) -> Plan:
-    actions = (_write(pod, observed.present, now) for pod in observed.pods)
+    actions = (_write(pod, observed, now) for pod in observed.pods)
     return Plan(actions=tuple(filter(None, actions)), recheck_at=recheck_at)
 
 
@@ -51,24 +53,32 @@ def ready_urls(pod: Pod) -> dict[str, str]:
     return {name: url for name, url in held.items() if name in ready}
 
 
-def _write(pod: Pod, present: frozenset[str], now: datetime) -> WritePresence | None:
+def _write(pod: Pod, observed: ObservedHolders, now: datetime) -> WritePresence | None:
     checked = ready_urls(pod)
     if not checked or pod.metadata.deletion_timestamp:
         return None
-    missing = sorted(name for name, url in checked.items() if url not in present)
-    status = Truth.FALSE if missing else Truth.TRUE
-    message = MISSING_PREFIX + ",".join(missing) if missing else ""
+    missing = sorted(name for name, url in checked.items() if url not in observed.present)
+    foreign = sorted(name for name, url in checked.items() if url in observed.foreign)
+    status = Truth.FALSE if missing or foreign else Truth.TRUE
+    listed = {MISSING_PREFIX: missing, FOREIGN_PREFIX: foreign}
+    message = "; ".join(prefix + ",".join(names) for prefix, names in listed.items() if names)
     if any(_is_same(one, status, message) for one in pod.status.conditions):
         return None
     return WritePresence(
         key=pod.key,
         uid=pod.metadata.uid,
         status=status,
-        reason=PresenceReason.MISSING if missing else PresenceReason.PRESENT,
+        reason=_reason(missing, foreign),
         message=message,
         now=now,
         because=message or "every image of the pod is on the node",
     )
+
+
+def _reason(missing: list[str], foreign: list[str]) -> PresenceReason:
+    if missing:
+        return PresenceReason.MISSING
+    return PresenceReason.WRONG_PLATFORM if foreign else PresenceReason.PRESENT
 
 
 def _is_same(condition: PodCondition, status: Truth, message: str) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime
 import msgspec
 
 from lading.kernel.errors import Malformed
+from lading.kernel.references import Reference
 from lading.kernel.values import replace
 from lading.ports import registry as registries
 from lading.ports.clock import Clock
@@ -17,13 +18,13 @@ from lading.ports.storage import Storage
 from lading.pruning.engine import ledger
 from lading.pruning.engine.decisions import edited_plan, guards, plan_file
 from lading.pruning.engine.decisions import plan as planning
-from lading.pruning.engine.decisions.guards import GuardRefused, Limits
-from lading.pruning.engine.decisions.policy import Policy
-from lading.pruning.engine.effects import canary, restore_used
-from lading.pruning.engine.effects.apply import Applying, CannotDelete, PruneOutcome, Result
+from lading.pruning.engine.decisions.guards import GuardRefused
+from lading.pruning.engine.effects import restore_used
+from lading.pruning.engine.effects.apply import Applying
 from lading.pruning.engine.effects.apply_streams import ApplyingStreams
-from lading.pruning.engine.effects.canary import CanaryFailed
+from lading.pruning.engine.effects.outcomes import STOPS, PruneOutcome, Result
 from lading.pruning.engine.effects.restore_used import Restored
+from lading.pruning.engine.effects.run_lock import RunInProgress, RunLock
 from lading.pruning.engine.inventory import (
     observe_registry,
     observe_storage,
@@ -35,9 +36,10 @@ from lading.pruning.engine.inventory.observe_registry import Scope
 from lading.pruning.engine.ledger import Ledger
 from lading.pruning.engine.ledger_file import LedgerFile
 from lading.pruning.engine.progress import PruneProgress
+from lading.pruning.engine.prune_request import PruneRequest
 from lading.pruning.engine.references import mirrors, names, observe, watch
 from lading.pruning.engine.references.names import RegistryNames
-from lading.pruning.engine.references.observe import ClusterReferences, Reading
+from lading.pruning.engine.references.observe import ClusterReferences
 from lading.pruning.engine.references.watch import NewReferences, WatchLost
 from lading.pruning.engine.trash import used_again
 from lading.pruning.engine.trash.trash import Record, Trash
@@ -53,26 +55,10 @@ from lading.pruning.engine.types import (
     TrashState,
 )
 
-_ENDS = (registries.RegistryError, CannotDelete, CanaryFailed, WatchLost, ExceptionGroup)
+_ENDS = (registries.RegistryError, *STOPS, RunInProgress, WatchLost, ExceptionGroup)
 """The errors that end a run between two deletions."""
 Chosen = tuple[Header, Sequence[Deletion]] | None
 Planned = Callable[[PrunePlan, "ObservedPruning"], None]  # gets the plan before a deletion
-
-
-class PruneRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What to prune, and how."""
-
-    source: Source
-    registry: str
-    registry_names: tuple[str, ...]
-    mirrors: tuple[tuple[str, str], ...]
-    reading: Reading
-    policy: Policy
-    limits: Limits
-    repositories: tuple[str, ...] = ()
-    workers: int = observe_registry.WORKERS_DEFAULT
-    fills_trash: bool = True
-    """If false, images of other runs in the trash are still restored and expired."""
 
 
 class ObservedPruning(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,6 +191,19 @@ class Pruner:
 
     async def apply(self, chosen: Chosen = None, planned: Planned = lambda *_: None) -> PruneResult:
         """Makes a new plan and deletes. Of a given plan it deletes only what both plans name."""
+        async with (lock := await self._lock()).held():
+            return await self._apply_locked(chosen, planned, lock)
+
+    async def _lock(self) -> RunLock:
+        """In every trash repository of this run. The updates of ImageStreams are conditional."""
+        if self._trash is None or self._request.source is Source.IMAGE_STREAMS:
+            return RunLock(None, (), self._clock)
+        host, must_lock = self._trash.settings.registry, self._request.fills_trash
+        repositories = await self._trash_repositories()
+        places = [Reference(registry=host, repository=one) for one in repositories]
+        return RunLock(self._trash.registry, places, self._clock, must_lock=must_lock)
+
+    async def _apply_locked(self, chosen: Chosen, planned: Planned, lock: RunLock) -> PruneResult:
         observed = await self.observe(is_confirmed=True)
         if chosen is not None:
             plan_file.check_same(
@@ -240,33 +239,33 @@ class Pruner:
             raise GuardRefused(refusals)
         touched: list[Deletion] = []
         try:
-            outcomes = await self._apply(lines, plan, observed, touched)
+            outcomes = await self._apply(lines, observed, touched, lock)
         except _ENDS:
             with suppress(registries.RegistryError, OSError):
                 await self._ledger_file.end(
                     begun, ledger.not_begun(lines, touched, observed.inventory)
                 )
             raise
-        deleted = (one.line for one in outcomes if one.result is Result.DELETED)
-        not_begun = ledger.not_begun(lines, touched, observed.inventory)
-        await self._ledger_file.end(begun, (*deleted, *not_begun))
-        return PruneResult(
-            plan=plan,
-            outcomes=tuple(outcomes),
-            restored=restored,
-            expired=await self._expire(observed.now),
-        )
+        over = [one.line for one in outcomes if one.result is Result.DELETED]
+        over += ledger.not_begun(lines, touched, observed.inventory)
+        await self._ledger_file.end(begun, over)
+        expired = await self._expire(observed.now)
+        if self._trash is not None and (touched or expired):
+            await self._trash.write_index(await self._trash_repositories())
+        return PruneResult(plan=plan, outcomes=tuple(outcomes), restored=restored, expired=expired)
 
     async def records(self) -> list[tuple[str, Record]]:
         """The records of the trash, each with its trash repository."""
-        if self._trash is None:
-            return []
-        template = self._trash.settings.repository
-        if "{project}" not in template:
-            return await self._trash.records([template])
+        trash = self._trash
+        return await trash.records(await self._trash_repositories()) if trash else []
+
+    async def _trash_repositories(self) -> list[str]:
+        assert self._trash is not None, "there is a trash"
+        settings = self._trash.settings
+        if "{project}" not in settings.repository:
+            return [settings.repository]
         every = self._request.repositories or await self._repository_names()
-        places = {self._trash.settings.repository_for(name) for name in every}
-        return await self._trash.records(sorted(places))
+        return sorted({settings.repository_for(name) for name in every})
 
     async def _repository_names(self) -> tuple[str, ...]:
         if self._request.source is Source.IMAGE_STREAMS:
@@ -292,10 +291,14 @@ class Pruner:
         )
 
     async def restore(self, place: str, record: Record) -> tuple[str, ...]:
+        """With its signatures. Returns the tags that name another image now."""
         assert self._trash is not None, "a record comes from a trash"
-        taken = await self._trash.restore(place, record)
-        await self._ledger_file.forget(record.repository, record.manifests)
-        return taken
+        taken: list[str] = []
+        attached = used_again.with_attached(record, await self.records())
+        for where, one in [(place, record), *attached]:
+            taken += await self._trash.restore(where, one)
+            await self._ledger_file.forget(one.repository, one.manifests)
+        return tuple(taken)
 
     async def _inventory(
         self, references: References, remembered: Ledger, *, is_confirmed: bool
@@ -350,16 +353,14 @@ class Pruner:
         )
 
     async def _expire(self, now: datetime) -> int:
-        if self._trash is None:
-            return 0
-        return await self._trash.expire(await self.records(), now)
+        return await self._trash.expire(await self.records(), now) if self._trash else 0
 
     async def _apply(
         self,
         lines: Sequence[Deletion],
-        plan: PrunePlan,
         observed: ObservedPruning,
         touched: list[Deletion],
+        lock: RunLock,
     ) -> list[PruneOutcome]:
         """Adds the lines of each image to `touched` before the first of them is deleted."""
         new = NewReferences(observed.names)
@@ -386,13 +387,14 @@ class Pruner:
                 observed.inventory,
                 trash=self._trash if self._request.fills_trash else None,
                 new=new,
+                lock=lock,
                 now=observed.now,
                 progress=self.progress,
                 touched=touched,
+                workers=self._request.workers,
             )
             if self._storage is not None:
                 await observe_storage.check_registry(
                     self._storage, self._registry, observed.inventory, lines
                 )
-            kept = canary.kept_tags(lines, plan, observed.inventory)
-            return await applying.run(lines, kept, workers=self._request.workers)
+            return await applying.run(lines)

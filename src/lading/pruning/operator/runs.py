@@ -8,7 +8,7 @@ import msgspec
 
 from lading.api.imageregistry import OBJECTS_MAX, REASONS_MAX, PruneRun, PruneRunPhase
 from lading.kernel import conditions, texts
-from lading.pruning.engine.effects.apply import PruneOutcome, Result
+from lading.pruning.engine.effects.outcomes import PruneOutcome, Result
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.types import Decision, What
 from lading.pruning.sweep import types as sweeps

@@ -346,7 +346,11 @@ def _roots(
     listing: Listing, references: References, tagged: frozenset[str], unreadable: frozenset[str]
 ) -> Roots:
     named = rules.repositories_named_by_unreadable(references, listing.repositories)
-    return Roots(digests=tagged | references.digests.keys(), repositories=unreadable | named.keys())
+    return Roots(
+        digests=tagged,
+        used=frozenset(references.digests),
+        repositories=unreadable | named.keys(),
+    )
 
 
 def _sizes(listing: Listing, positions: Sequence[int]) -> dict[str, int]:

@@ -5,20 +5,16 @@ sweep and is taken over. If the process is visible from here and has ended, this
 """
 
 import asyncio
-import os
-import secrets
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from pathlib import Path
-from typing import Annotated
 
 import msgspec
 
-from lading.kernel.errors import UNREADABLE
 from lading.ports import storage as storages
 from lading.ports.storage import OnlyNew, OnlyVersion, Storage, StoredObject
+from lading.pruning.engine import holder as holders
+from lading.pruning.engine.holder import Holder
 from lading.pruning.engine.inventory import storage_clock
 from lading.pruning.sweep import layout
 
@@ -26,31 +22,17 @@ PATH = f"{layout.OWN}/lock"
 PERIOD_DEFAULT = timedelta(minutes=5)
 RENEWALS_PER_PERIOD = 5
 _BYTES_MAX = 4096
-_TEXT_MAX = 255
-_PID_MAX = 2**31 - 1
 
 
 class SweepInProgress(Exception):
     """Another sweep holds the lock, or has taken it over."""
 
 
-class Holder(msgspec.Struct, frozen=True):
-    token: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-z]{1,64}\Z")]
-    """It is part of the name of another object."""
-    host: Annotated[str, msgspec.Meta(max_length=_TEXT_MAX, pattern=r"\A[^\x00-\x1f\x7f]*\Z")]
-    """It is shown on one line of an error message."""
-    pid: Annotated[int, msgspec.Meta(ge=0, le=_PID_MAX)]
-    processes: Annotated[str, msgspec.Meta(max_length=_TEXT_MAX)] = ""
-    """The process namespace, because machines and containers may share a name; "" if unknown."""
-
-
 class StorageLock:
     def __init__(self, storage: Storage, *, period: timedelta = PERIOD_DEFAULT) -> None:
         self._storage = storage
         self._period = period
-        self._own = Holder(
-            secrets.token_hex(8), socket.gethostname(), os.getpid(), _visible_processes()
-        )
+        self._own = Holder.own()
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
@@ -102,8 +84,7 @@ class StorageLock:
             await self._replace(holder)
 
     async def _check_stale(self, found: StoredObject, holder: Holder) -> None:
-        is_visible = bool(holder.processes) and holder.processes == self._own.processes
-        if is_visible and not _is_running(holder.pid):
+        if holder.has_ended():
             return
         now = await storage_clock.server_time(self._storage)
         if now - found.modified_at < self._period:
@@ -147,20 +128,12 @@ class StorageLock:
 
     async def _holder(self) -> Holder | None:
         try:
-            return _decoded(await self._storage.read(PATH, bytes_max=_BYTES_MAX))
+            return holders.decoded(await self._storage.read(PATH, bytes_max=_BYTES_MAX))
         except storages.NotFound:
             return None
 
     async def _put(self, condition: OnlyNew | OnlyVersion | None) -> None:
         await self._storage.put(PATH, msgspec.json.encode(self._own), condition=condition)
-
-
-def _decoded(content: bytes) -> Holder:
-    """An unreadable lock has no owner: only its age decides."""
-    try:
-        return msgspec.json.decode(content, type=Holder)
-    except UNREADABLE:
-        return Holder("", "", 0)
 
 
 def _in_progress(holder: Holder) -> SweepInProgress:
@@ -170,22 +143,3 @@ def _in_progress(holder: Holder) -> SweepInProgress:
         f" wait for its end. A sweep that was interrupted is taken over after"
         f" {PERIOD_DEFAULT.total_seconds() / 60:.0f} minutes"
     )
-
-
-def _visible_processes() -> str:
-    """The boot id of this machine, and the namespace of its process ids."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-    except OSError:
-        return ""
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

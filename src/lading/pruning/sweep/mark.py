@@ -27,16 +27,19 @@ def live(facts: SweepFacts, *, young_since: int) -> Keys:
             _keys([one.digest for one in aliases]),
             _keys([one.target for one in aliases]),
             _root_keys(facts, young_since),
+            _keys(sorted(facts.roots.used) if facts.roots else []),
         ]
     )
-    manifests, targets, subjects, alias_from, alias_to, roots = columns
+    manifests, targets, subjects, alias_from, alias_to, roots, used = columns
     counts = np.diff(documents.starts)
     built = graph.from_pairs(
         np.concatenate((np.repeat(manifests, counts), subjects, alias_from)),
         np.concatenate((targets, manifests[is_attached], alias_to)),
         node_count=len(every),
     )
-    found: Keys = every[built.reachable(roots)]
+    # A runtime may report the configuration of an image, or one platform of an index.
+    holders = np.flatnonzero(built.reversed().reachable(used))
+    found: Keys = every[built.reachable(np.concatenate((roots, holders)))]
     return found
 
 

@@ -199,7 +199,9 @@ class Roots(msgspec.Struct, frozen=True, kw_only=True):
     """What keeps manifests with `--untagged`. Without it every manifest is kept."""
 
     digests: frozenset[str] = frozenset()
-    """The digests that tags and the references of clusters name."""
+    """The digests that tags name."""
+    used: frozenset[str] = frozenset()
+    """The digests that the references of clusters name; what holds them is kept too."""
     repositories: frozenset[str] = frozenset()
     """Repositories that an unreadable reference may name, or that have unreadable tags."""
 

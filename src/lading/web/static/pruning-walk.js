@@ -34,7 +34,7 @@ export function walk(params) {
   if (error) return [title, empty(error, "lading prune why REFERENCE", "In a terminal")];
   if (!value) return [title, h("p", { class: "quiet" }, "Loading the contents …")];
   if (!value.isThere) {
-    return [title, empty("This plan has only deletions. With --contents it also has what is kept, and can be opened and searched.", "lading prune plan -o plan.jsonl --contents", "Write it again"),
+    return [title, empty("This plan has only deletions. A plan of `lading prune images` also has what is kept, and can be opened and searched.", "lading prune images --save-plan plan.jsonl", "Write it again"),
       command("lading prune why REFERENCE", "For one image or digest")];
   }
   const kept = Object.entries(value.kept).sort(([, a], [, b]) => b - a);

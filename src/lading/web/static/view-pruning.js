@@ -33,11 +33,11 @@ export function pruning({ params }) {
 
 function plan(shown, error, params) {
   const title = h("h2", { key: "plan" }, "Plan");
-  if (error) return [title, empty(error, "lading prune plan -o plan.jsonl --contents --help", "Write a plan")];
+  if (error) return [title, empty(error, "lading prune images --save-plan plan.jsonl --help", "Write a plan")];
   if (!shown) return [title, h("p", { class: "quiet" }, "Loading the plan …")];
   if (!shown.file) {
     return [title, empty("There is no plan to show. “lading up” shows the plan of the last run of its ImagePruner. Elsewhere, write a plan and start the dashboard with it:",
-      "lading prune plan -o plan.jsonl --contents && lading dashboard --plan plan.jsonl", "With the options of your registry")];
+      "lading prune images --save-plan plan.jsonl && lading dashboard --plan plan.jsonl", "With the options of your registry")];
   }
   const goes = shown.deletions ? [...savings(shown, params), ...lines(shown, params)] : [h("h2", { key: "none" }, "The plan deletes nothing")];
   return [title, ...summary(shown), ...walk(params), ...goes];

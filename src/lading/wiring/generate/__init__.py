@@ -34,7 +34,9 @@ def files(repository: Path, features: tuple[Feature, ...] = FEATURES) -> dict[Pa
     return {
         **{Path("deploy", _file(one)): as_yaml(one) for one in definitions},
         Path("deploy/kustomization.yaml"): _KUSTOMIZATION.format(
-            definitions="".join(sorted(f"  - {_file(one)}\n" for one in definitions))
+            definitions="".join(
+                sorted(f"  - {_file(one)}\n" for one in definitions if not one.shared_with)
+            )
         ),
         **rbac.files(features),
         **_policies(),
@@ -60,7 +62,10 @@ def _policies() -> dict[Path, str]:
 
 
 def _file(definition: Definition) -> str:
-    return f"crds/{definition.name}.yaml"
+    """A kind of another project too is not in the folder that is applied without a look."""
+    project = definition.shared_with.lower()
+    folder = f"optional/{project}-{definition.plural}" if project else "crds"
+    return f"{folder}/{definition.name}.yaml"
 
 
 def write(repository: Path) -> None:

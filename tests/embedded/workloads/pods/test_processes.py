@@ -127,7 +127,7 @@ async def test_the_same_container_is_started_once_and_another_again() -> None:
 
 async def test_a_stop_ends_the_process(tmp_path: Path) -> None:
     async with opened() as (processes, _):
-        processes.start(start("up", f"--data={tmp_path}", "--nodes=1"))
+        processes.start(start("up", f"--state-dir={tmp_path}", "--nodes=1"))
 
         async def is_up() -> bool:
             return (tmp_path / "first-set.yaml").exists()
@@ -169,7 +169,7 @@ async def test_a_variable_that_no_process_can_have_ends_the_container() -> None:
 
 async def test_nothing_outlives_the_loop(tmp_path: Path) -> None:
     async with opened() as (processes, _):
-        processes.start(start("up", f"--data={tmp_path}", "--nodes=1"))
+        processes.start(start("up", f"--state-dir={tmp_path}", "--nodes=1"))
 
         async def is_up() -> bool:
             return (tmp_path / "kubeconfig").exists()
@@ -238,7 +238,7 @@ def waiting_for_ever(folder: Path) -> tuple[str, ...]:
     kubeconfig = folder / "nobody-there"
     kubeconfig.write_text(NOBODY_THERE)
     return (
-        *("agent", "--node-name=n", f"--state-dir={folder}", f"--kubeconfig={kubeconfig}"),
+        *("agent", "--node=n", f"--state-dir={folder}", f"--kubeconfig={kubeconfig}"),
         f"--runtime-endpoint=unix://{folder}/absent.sock",
     )
 

@@ -202,7 +202,7 @@ def _job_pod(spec: Document) -> Document:
 
 
 def _job_spec(spec: Document, field: str) -> Iterator[Cause]:
-    yield from _negative(spec, _JOB_COUNTS, field)
+    yield from _below_minimum(spec, _JOB_COUNTS, field)
     yield from _template(spec, field, policies=("OnFailure", "Never"))
 
 
@@ -227,7 +227,7 @@ def _cron_job(document: Document, old: Document | None) -> Iterator[Cause]:
         yield causes.invalid("spec.schedule", spec["schedule"], detail)
     if not _zone_is_known(spec.get("timeZone", "UTC")) and _zone_is_known("UTC"):
         yield causes.invalid("spec.timeZone", spec["timeZone"], "unknown time zone")
-    yield from _negative(spec, _CRON_COUNTS, "spec")
+    yield from _below_minimum(spec, _CRON_COUNTS, "spec")
     yield from _job_spec((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
 
 
@@ -303,7 +303,7 @@ def _fixed(document: Document, old: Document | None, key: str, field: str = "") 
         yield causes.invalid(field or key, document.get(key), "field is immutable")
 
 
-def _negative(holder: Document, keys: tuple[str, ...], field: str) -> Iterator[Cause]:
+def _below_minimum(holder: Document, keys: tuple[str, ...], field: str) -> Iterator[Cause]:
     for key in keys:
         if (holder.get(key) or 0) < 0:
             yield causes.invalid(

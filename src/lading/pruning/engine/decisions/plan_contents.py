@@ -134,7 +134,7 @@ def _decoded(line: bytes, number: int) -> ContentsLine:
     try:
         return _decoder.decode(line)
     except UNREADABLE as error:
-        reason = f"line {number} is not what `lading prune plan --contents` writes: {error}"
+        reason = f"line {number} is not what `lading prune images --save-plan` writes: {error}"
         raise Malformed(what="plan file", text=line[:64], reason=reason) from error
 
 

@@ -125,9 +125,11 @@ def _of_entry(
     if entry.is_unconditional:
         return dict.fromkeys(tags, (True, f"{where} matches it"))
     conditions: list[tuple[str, set[str]]] = []
+    alike: set[str] = set()
     if entry.newest is not None:
         text = f"the newest {entry.newest} by {entry.by}"
-        conditions.append((text, _newest(entry, tags, pushed_at)))
+        newest, alike = _newest(entry, tags, pushed_at)
+        conditions.append((text, newest | alike))
     if entry.younger_than is not None:
         limit = now - durations.parse(entry.younger_than)
         young = {tag for tag in tags if (time := pushed_at[tag]) is None or time > limit}
@@ -135,24 +137,38 @@ def _of_entry(
     decide = any if entry.match is Match.ANY else all
     text = f" {'or' if entry.match is Match.ANY else 'and'} ".join(text for text, _ in conditions)
     kept, gone = (True, f"{where}: {text}"), (False, f"{where}: not {text}")
+    tied = (True, f"{where}: {text}; {len(alike)} tags have no order by {entry.by}: all are kept")
     return {
-        tag: kept if decide(tag in holding for _, holding in conditions) else gone for tag in tags
+        tag: (tied if tag in alike else kept)
+        if decide(tag in holding for _, holding in conditions)
+        else gone
+        for tag in tags
     }
 
 
 def _newest(
     entry: KeepTags, tags: Sequence[str], pushed_at: Mapping[str, datetime | None]
-) -> set[str]:
-    """A tag without a push time or a version has no order: it is kept beside the newest."""
-    if entry.by is OrderBy.SEMVER:
-        keys: dict[str, Any] = {tag: version(tag) for tag in tags}
-    else:
-        keys = {tag: pushed_at[tag] for tag in tags}
-    unordered = {tag for tag, key in keys.items() if key is None}
-    ordered = sorted(
-        (tag for tag in tags if tag not in unordered), key=lambda tag: (keys[tag], tag)
+) -> tuple[set[str], set[str]]:
+    """The newest, and the tags that have no order: their names must not decide.
+
+    A tag without a push time or a version has none, and tags with the same one have none. So all
+    tags are kept that one run saw first at the same time, if one of them is among the newest.
+    """
+    keys: dict[str, Any] = (
+        {tag: version(tag) for tag in tags}
+        if entry.by is OrderBy.SEMVER
+        else {tag: pushed_at[tag] for tag in tags}
     )
-    return unordered | set(ordered[len(ordered) - (entry.newest or 0) :] if entry.newest else ())
+    alike = {tag for tag, key in keys.items() if key is None}
+    ordered = sorted((key for key in keys.values() if key is not None), reverse=True)
+    wanted = ordered[: entry.newest]
+    if not wanted:
+        return set(), alike
+    last = wanted[-1]
+    newest = {tag for tag, key in keys.items() if key is not None and key >= last}
+    if len(newest) > len(wanted):
+        alike |= {tag for tag in newest if keys[tag] == last}
+    return newest, alike
 
 
 def version(tag: str) -> tuple[Any, ...] | None:

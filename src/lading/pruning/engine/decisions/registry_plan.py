@@ -205,7 +205,7 @@ def _lines(
         for digest in repository.manifests
         if manifests[name, digest].decision is Decision.DELETE
     }
-    groups = _groups(going, inventory)
+    groups = _groups(going, repository, inventory)
     for tag in sorted(going_tags, key=lambda tag: (groups.get(tag.digest, tag.digest), tag.name)):
         verdict = tags[name, tag.name]
         yield Deletion(
@@ -230,8 +230,8 @@ def _lines(
         )
 
 
-def _groups(going: set[str], inventory: Inventory) -> dict[str, str]:
-    """Manifests that share a manifest, and subjects with their referrers, are one group."""
+def _groups(going: set[str], repository: Repository, inventory: Inventory) -> dict[str, str]:
+    """Manifests that share a manifest, and subjects with all that is attached, are one group."""
     leader = {digest: digest for digest in going}
 
     def find(digest: str) -> str:
@@ -239,12 +239,17 @@ def _groups(going: set[str], inventory: Inventory) -> dict[str, str]:
             leader[digest] = digest = leader[leader[digest]]
         return digest
 
-    for digest in sorted(going):
-        known = inventory.manifests
-        for other in (*known.manifests_needed(digest), known.subject(digest)):
-            if other in leader:
-                one, two = sorted((find(digest), find(other)))
-                leader[two] = one
+    known = inventory.manifests
+    together = [
+        (digest, other)
+        for digest in sorted(going)
+        for other in (*known.manifests_needed(digest), known.subject(digest))
+    ]
+    together += content.attached_by_tag(repository)
+    for digest, other in together:
+        if digest in leader and other in leader:
+            one, two = sorted((find(digest), find(other)))
+            leader[two] = one
     return {digest: find(digest) for digest in going}
 
 

@@ -87,11 +87,11 @@ def digest_paths(
 def repositories_named_by_unreadable(
     references: References, repositories: Sequence[str]
 ) -> dict[str, str]:
-    """The repositories with a name that an unreadable reference contains."""
+    """The repositories that an unreadable reference may name."""
     found: dict[str, str] = {}
     for mention in references.unknown:
         for name in repositories:
-            if name not in found and name in mention.text:
+            if name not in found and names.may_name(mention.text, name):
                 found[name] = f"{mention.found_in} has the unreadable text {mention.text[:80]!r}"
     return found
 

@@ -1,65 +1,42 @@
-"""Executes the plan of a plain registry: the first image as a canary, then the rest.
+"""Executes the plan of a plain registry, one repository after the other.
 
-An image is copied into the trash. Then each tag is deleted, right after a HEAD that still shows the
-planned digest, and then the manifests by digest. If the registry deletes other tags too, they are
-restored.
+The invariant: nothing that was used, pushed or tagged after the snapshot is deleted, and no tag
+ever names what it did not name.
+
+All images of a repository are copied into the trash first. Then its tags are read once: an image
+stays if one of its tags changed, or if a new tag or a new reference needs it. The rest is deleted
+by digest, which takes its tags along. Then the tags are read once more: an image that is needed by
+now is restored. A tag is only ever written to restore an image whose snapshot had that very tag.
+A kept tag that moves to an image between the reading and the deletion of the image is lost, because
+no registry deletes conditionally; it is reported, and the image is in the trash.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from enum import StrEnum
-
-import msgspec
 
 from lading.kernel import digests
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine.effects.canary import Canary, KeptTag
-from lading.pruning.engine.effects.pushed_since import PushedSince
-from lading.pruning.engine.inventory import documents
+from lading.pruning.engine.effects.groups import Group, grouped
+from lading.pruning.engine.effects.outcomes import (
+    CanaryFailed,
+    CannotDelete,
+    PruneOutcome,
+    Result,
+)
+from lading.pruning.engine.effects.run_lock import RunLock
+from lading.pruning.engine.effects.tags_now import TagReader, Tags
+from lading.pruning.engine.inventory import parallel
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.references.watch import NewReferences
-from lading.pruning.engine.trash.trash import NotWhole, Record, Trash, read_whole
+from lading.pruning.engine.trash.trash import NotWhole, Trash, read_whole
 from lading.pruning.engine.types import Deletion, Inventory, What
 
-_BAD_REQUEST = 400
-_BY_DIGEST = "with its manifest"
-
-
-class Result(StrEnum):
-    DELETED = "Deleted"
-    """It is deleted."""
-    CHANGED = "Changed"
-    """Kept: it, or what it belongs to, is no longer as the plan found it."""
-    NEW_REFERENCE = "NewReference"
-    """Kept: an object of a cluster uses it since the plan."""
-    CANNOT_UNTAG = "CannotUntag"
-    """Kept: the registry cannot delete a tag alone, and the image has other tags."""
-    CANNOT_TRASH = "CannotTrash"
-    """Kept: it cannot be copied into the trash."""
-    REFUSED = "Refused"
-    """Kept: the registry forbids the deletion; the exit code is 1."""
-    FAILED = "Failed"
-    """An error; the exit code is 1, and the next run tries again."""
-    RESTORED = "Restored"
-    """It was deleted, and it or a tag that was deleted with it is restored."""
-
-
-class PruneOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    line: Deletion
-    result: Result
-    message: str = ""
-
-    @property
-    def is_failure(self) -> bool:
-        return self.result in (Result.FAILED, Result.REFUSED)
-
-
-class CannotDelete(Exception):
-    """This registry does not delete: the run ends with this message."""
+_CLIENT_ERRORS = range(400, 500)
+_SERVER_ERROR = 500
 
 
 class Applying:
@@ -72,327 +49,303 @@ class Applying:
         *,
         trash: Trash | None,
         new: NewReferences,
+        lock: RunLock,
         now: datetime,
         progress: PruneProgress,
         touched: list[Deletion],
+        workers: int,
     ) -> None:
         self._registry = registry
-        self._touched = touched
-        self._progress = progress
-        self._name = inventory.registry
+        self._inventory = inventory
         self._trash = trash
         self._new = new
-        self._since = PushedSince(registry, inventory, new)
+        self._lock = lock
         self._now = now
-        self._deleted: list[tuple[Record, list[Deletion]]] = []
-        self._canary = Canary(registry, inventory.registry)
+        self._progress = progress
+        self._touched = touched
+        self._workers = workers
+        self._turns = asyncio.Semaphore(workers)
+        self._tags = TagReader(registry, inventory, new, workers=workers)
+        self._staying: set[str] = set()
+        """The digests that the plan deletes and that stay: their signatures stay too."""
+        self._gone: list[PruneOutcome] = []
 
-    async def run(
-        self, lines: Iterable[Deletion], kept: Sequence[KeptTag], *, workers: int
-    ) -> list[PruneOutcome]:
-        lanes = _lanes(lines)
-        if not lanes:
+    async def run(self, lines: Iterable[Deletion]) -> list[PruneOutcome]:
+        """The first image is a canary: it is deleted and checked alone.
+
+        A signature in another repository than its image comes after all others.
+        """
+        groups = grouped(lines, self._inventory)
+        if not groups:
             return []
-        self._progress.begin("deleting", sum(map(len, lanes)))
-        await self._canary.confirm(kept)
-        outcomes = await self._lane(lanes[0])
-        await self._canary.check([outcome.line for outcome in outcomes])
-        by_repository: dict[str, list[list[Deletion]]] = {}
-        for lane in lanes[1:]:
-            by_repository.setdefault(lane[0].repository, []).append(lane)
-        slots = asyncio.Semaphore(workers)
+        self._progress.begin("deleting", sum(len(one.lines) for one in groups))
+        first: dict[str, list[Group]] = {}
+        last: dict[str, list[Group]] = {}
+        for one in groups:
+            (last if one.follows else first).setdefault(one.repository, []).append(one)
+        canary = next(iter(first or last))
+        await self._prune((first or last).pop(canary), has_canary=True)
+        for part in (first, last):
+            async with asyncio.TaskGroup() as tasks:
+                for own in part.values():
+                    tasks.create_task(self._prune_in_turn(own))
+        await self._restore_used(groups)
+        return [outcome for one in groups for outcome in one.outcomes()] + self._gone
 
-        async def of_repository(own: list[list[Deletion]]) -> list[PruneOutcome]:
-            async with slots:
-                return [outcome for lane in own for outcome in await self._lane(lane)]
+    async def _prune_in_turn(self, groups: Sequence[Group]) -> None:
+        async with self._turns:
+            await self._prune(groups)
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(of_repository(own)) for own in by_repository.values()]
-        outcomes += [outcome for task in tasks for outcome in task.result()]
-        outcomes += await self._restore_used_again()
-        return [*{one.line.identity: one for one in outcomes}.values()]  # the last one counts
-
-    async def _lane(self, lines: list[Deletion]) -> list[PruneOutcome]:
-        """Deletes one image. A failure stops no other image."""
-        self._progress.advance(len(lines))
-        done: list[PruneOutcome] = []
+    async def _prune(self, groups: Sequence[Group], *, has_canary: bool = False) -> None:
+        """The groups are of one repository. A failure stops no other image."""
+        name = groups[0].repository
         try:
-            return await self._image(lines, done)
-        except NotWhole as error:
-            return _all(lines, Result.CANNOT_TRASH, str(error))
-        except registries.Denied as error:
-            return _ended(lines, done, Result.REFUSED, f"the registry forbids it: {error}")
+            copied = [one for one in groups if await self._copied(one)]
+            tags = await self._tags.now(name) if copied else {}
+            going = await self._recorded(await self._unneeded(name, copied, tags))
         except registries.RegistryError as error:
-            return _ended(lines, done, Result.FAILED, str(error))
+            for one in groups:
+                one.end(Result.FAILED, str(error))
+            return
+        if has_canary and going:
+            tags = await self._delete_all(name, going[:1], tags, is_canary=True)
+            going = await self._unneeded(name, going[1:], tags)
+        await self._delete_all(name, going, tags)
+        self._staying |= {line.digest for one in groups if one.stays for line in one.manifests}
 
-    async def _image(self, lines: list[Deletion], done: list[PruneOutcome]) -> list[PruneOutcome]:
-        """Adds outcomes to `done`, so that they are known if the rest fails."""
-        if outcome := self._stopped(lines):
-            return outcome
-        for line in lines:
-            if line.tag and not await self._still_names(line):
-                return _all(lines, Result.CHANGED, f"{line.repository}:{line.tag} changed")
-        manifests = [line for line in lines if line.what is What.MANIFEST]
-        contents = await self._contents(manifests)
-        record = await self._into_trash(lines, contents)
-        if outcome := self._stopped(lines, documents.configs_of(contents.values())):
-            return outcome
-        self._touched += lines
-        if record is not None:
-            self._deleted.append((record, lines))
-        going = {line.digest for line in manifests}
-        await self._untag([line for line in lines if line.tag], going, done)
-        if any(one.result is not Result.DELETED for one in done):
-            return done + _all(manifests, Result.CHANGED, "one of its tags was not deleted")
-        tags = [*done]
-        asked = {one.line.tag for one in tags if one.message == _BY_DIGEST}
-        untagged = {one.line.tag for one in tags} - asked
-        await self._delete_manifests(asked, untagged, manifests, contents, done)
-        return _without_those_that_stay(tags, done[len(tags) :])
+    async def _delete_all(
+        self, name: str, groups: Sequence[Group], before: Tags, *, is_canary: bool = False
+    ) -> Tags:
+        """Deletes, and checks what the tags name after it."""
+        for group in groups:
+            await self._delete(group)
+        begun = [one for one in groups if one.is_begun]
+        if not begun:
+            return before
+        try:
+            after = await self._tags.now(name)
+            await self._check(name, begun, before, after, is_canary=is_canary)
+        except registries.RegistryError as error:
+            for one in begun:
+                one.replace(Result.FAILED, f"it cannot be seen whether it is needed: {error}")
+            return before
+        return after
 
-    def _stopped(
-        self, lines: list[Deletion], configs: Set[str] = frozenset()
-    ) -> list[PruneOutcome]:
-        user = self._new.user_of(lines, configs)
-        return _all(lines, Result.NEW_REFERENCE, f"now used by {user}") if user else []
-
-    async def _contents(self, manifests: Sequence[Deletion]) -> dict[str, Manifest]:
-        """The manifests and all that they hold, children first, without missing ones.
-
-        The trash also gets manifests that are kept because another index holds them.
-        """
-        found: dict[str, Manifest] = {}
-        for line in reversed(manifests):
-            await read_whole(self._registry, self._at(line, by_digest=True), found)
-        return found
-
-    async def _into_trash(
-        self, lines: Sequence[Deletion], contents: Mapping[str, Manifest]
-    ) -> Record | None:
+    async def _copied(self, group: Group) -> bool:
+        """Whether the image is in the trash, without its record. Without a trash always."""
+        self._progress.advance(len(group.lines))
+        if await self._is_used(group):
+            return False
         if self._trash is None:
-            return None
-        return await self._trash.put(
-            lines[0].repository,
-            lines[0].group,
-            contents.values(),
-            tags={line.tag: line.digest for line in lines if line.tag},
-            reason=f"{lines[0].reason}: {lines[0].because}",
-            now=self._now,
-        )
+            return True
+        await self._lock.check()
+        contents: dict[str, Manifest] = {}
+        try:
+            for line in reversed(group.manifests):
+                await read_whole(self._registry, self._at(line), contents)
+            group.record = await self._trash.copy(
+                group.repository,
+                group.lines[0].group,
+                contents.values(),
+                tags={line.tag: line.digest for line in group.lines if line.tag},
+                reason=f"{group.lines[0].reason}: {group.lines[0].because}",
+                now=self._now,
+            )
+        except NotWhole as error:
+            group.end(Result.CANNOT_TRASH, str(error))
+        except registries.Denied as error:
+            group.end(Result.REFUSED, f"the registry forbids it: {error}")
+        except registries.RegistryError as error:
+            group.end(Result.FAILED, f"it cannot be copied into the trash: {_with_advice(error)}")
+        return group.record is not None
 
-    async def _untag(
-        self, tags: Sequence[Deletion], going: set[str], outcomes: list[PruneOutcome]
-    ) -> None:
-        for line in tags:
-            if not await self._still_names(line):
-                outcomes.append(
-                    PruneOutcome(line=line, result=Result.CHANGED, message="it changed")
-                )
-                continue
-            try:
-                await self._registry.delete(self._at(line))
-            except registries.RegistryError as error:
-                if not _cannot_untag(error):
-                    raise
-                if line.digest in going:
-                    outcomes.append(
-                        PruneOutcome(line=line, result=Result.DELETED, message=_BY_DIGEST)
-                    )
-                    continue
-                message = f"{self._name} cannot delete a tag alone; the image has other tags"
-                outcomes.append(
-                    PruneOutcome(line=line, result=Result.CANNOT_UNTAG, message=message)
-                )
-                continue
-            if not await self._is_gone(self._at(line)):
-                raise self._cannot_delete(self._at(line))
-            outcomes.append(PruneOutcome(line=line, result=Result.DELETED))
+    async def _unneeded(self, name: str, groups: Sequence[Group], before: Tags) -> list[Group]:
+        needed = await self._tags.needed(name, before) if groups else None
+        for group in groups:
+            assert needed is not None, "there is a group"
+            for line in group.lines:
+                if line.tag and before.get(line.tag) != line.digest:
+                    group.end(Result.CHANGED, f"{name}:{line.tag} changed")
+                elif line.digest in needed.by and line.what is What.MANIFEST:
+                    tag = needed.by[line.digest]
+                    group.end(Result.CHANGED, f"{name}:{tag} needs it by now")
+            if not group.follows.isdisjoint(self._staying):
+                group.end(Result.CHANGED, "the image that it belongs to stays")
+        return [one for one in groups if not one.is_ended and not await self._is_used(one)]
 
-    async def _delete_manifests(
-        self,
-        asked: Set[str],
-        untagged: Set[str],
-        manifests: Sequence[Deletion],
-        contents: Mapping[str, Manifest],
-        outcomes: list[PruneOutcome],
-    ) -> None:
-        """`asked` are the tags to delete with their manifest; other deleted tags are restored.
+    async def _recorded(self, groups: Sequence[Group]) -> list[Group]:
+        if self._trash is None or not groups:
+            return [*groups]
+        held = await self._trash.write([one.record for one in groups if one.record])
+        for one in groups:
+            if one.record not in held:
+                one.end(Result.CANNOT_TRASH, "it is not in the trash after it was pushed")
+        return [one for one in groups if not one.is_ended]
 
-        `untagged` are the tags that were deleted before.
-        """
-        before = await self._tags(manifests[0]) if manifests else set()
-        for position, line in enumerate(manifests):
-            if found := await self._needed_by_now(line, before - asked, untagged):
-                outcomes += _all(manifests[position:], *found)
+    async def _is_used(self, group: Group) -> bool:
+        """Ends the group if a new reference uses it, or an untagged index that holds it."""
+        user = self._new.user_of(group.lines, group.contained)
+        if not user:
+            used = await self._tags.used_in(group.repository)
+            user = next((used[one.digest] for one in group.manifests if one.digest in used), "")
+        if user and not group.is_begun:
+            group.end(Result.NEW_REFERENCE, f"now used by {user}")
+        group.user = user
+        return bool(user)
+
+    async def _delete(self, group: Group) -> None:
+        await self._lock.check()
+        if await self._is_used(group):
+            return
+        self._touched += group.lines
+        group.is_begun = True
+        try:
+            for line in group.tags_alone:
+                await self._untag(line, group)
+            if group.is_changed:
+                group.end(Result.CHANGED, "one of its tags was not deleted")
+            for line in group.manifests:
+                await self._delete_manifest(line, group)
+        except registries.Denied as error:
+            group.end(Result.REFUSED, f"the registry forbids it: {error}")
+        except registries.RegistryError as error:
+            group.end(Result.FAILED, str(error))
+
+    async def _delete_manifest(self, line: Deletion, group: Group) -> None:
+        if group.is_ended:
+            return
+        tags = [one for one in group.lines if one.tag and one.digest == line.digest]
+        try:
+            await self._registry.delete(self._at(line))
+        except registries.Unsupported as error:
+            raise CannotDelete(
+                f"{self._inventory.registry} does not delete images ({error}); allow it in its"
+                " configuration, or prune another registry"
+            ) from error
+        except registries.RegistryError as error:
+            if not tags or isinstance(error, registries.Denied):
+                raise
+            if error.status not in _CLIENT_ERRORS:
+                raise
+            for tag in tags:  # some registries delete no manifest that has a tag
+                await self._untag(tag, group)
+            if group.is_changed:
+                group.end(Result.CHANGED, "one of its tags was not deleted")
                 return
-            try:
-                await self._registry.delete(self._at(line, by_digest=True))
-            except registries.Unsupported as error:
-                raise CannotDelete(
-                    f"{self._name} does not delete images ({error}); allow it in its"
-                    " configuration, or prune another registry"
-                ) from error
-            is_gone = await self._is_gone(self._at(line, by_digest=True))
-            after = await self._tags(line)
-            if not is_gone:
-                await self._check_pushed_again(line, after - asked)
-                outcomes.append(
-                    PruneOutcome(line=line, result=Result.CHANGED, message="it was pushed again")
-                )
-                before = after
-                continue
-            lost = before - after - asked
-            if lost:
-                await self._canary.check_lost(line, lost)
-                try:
-                    await self._put_back(line, lost, contents)
-                except registries.RegistryError as error:
-                    names = ", ".join(sorted(lost))
-                    raise registries.RegistryError(
-                        f"the registry deleted tags {names} of {line.repository} together with"
-                        f" {line.digest}: {error}; push them again, or restore the image"
-                    ) from error
-                message = f"{', '.join(sorted(lost))} was deleted with it and is restored"
-                outcomes.append(PruneOutcome(line=line, result=Result.RESTORED, message=message))
-                before = await self._tags(line)
-                continue
-            before = after
-            outcomes.append(PruneOutcome(line=line, result=Result.DELETED))
+            await self._registry.delete(self._at(line))
+        for one in (*tags, line):
+            group.set(one, Result.DELETED)
 
-    async def _needed_by_now(
-        self, line: Deletion, tags: Set[str], untagged: Set[str]
-    ) -> tuple[Result, str] | None:
-        if tag := await self._canary.kept_tag_that_moved_to(line):
-            return Result.CHANGED, f"{line.repository}:{tag} names it by now"
-        if tag := await self._since.tag_needing(line, tags, deleted=untagged):
-            return Result.CHANGED, f"{line.repository}:{tag} needs it by now"
-        if user := await self._since.user_of(line):
-            return Result.NEW_REFERENCE, f"now used by {user}"
-        return None
+    async def _untag(self, line: Deletion, group: Group) -> None:
+        """Right after a HEAD: the deletion of a tag also deletes what the tag names by then."""
+        place = self._at(line, by_tag=True)
+        found = await self._registry.head(place)
+        if found is None or str(found.digest) != line.digest:
+            group.set(line, Result.CHANGED, "it changed")
+            return
+        try:
+            await self._registry.delete(place)
+        except registries.RegistryError as error:
+            if not isinstance(error, registries.Unsupported) and error.status != _CLIENT_ERRORS[0]:
+                raise
+            name = self._inventory.registry
+            message = f"{name} cannot delete a tag alone; the image has other tags"
+            group.set(line, Result.CANNOT_UNTAG, message)
+            return
+        group.set(line, Result.DELETED)
 
-    async def _put_back(
-        self, line: Deletion, tags: set[str], contents: Mapping[str, Manifest]
+    async def _check(
+        self, name: str, groups: Sequence[Group], before: Tags, after: Tags, *, is_canary: bool
     ) -> None:
-        """Restores tags that were pushed after the plan and deleted with their manifest."""
-        for manifest in contents.values():  # children first
-            reference = self._at(line)
-            await self._registry.push_manifest(reference.at(manifest.digest), manifest)
-        for tag in sorted(tags):
-            place = self._tag(line.repository, tag)
-            await self._registry.push_manifest(place, contents[line.digest])
+        """Restores what is needed by now, and reports kept tags that are gone."""
+        deleted = {line.digest: one for one in groups for line in one.deleted(What.MANIFEST)}
+        tags = {line.tag: line for one in groups for line in one.deleted(What.TAG)}
+        for tag, line in tags.items():
+            if after.get(tag) == line.digest and line.digest not in deleted:
+                raise self._cannot_delete(self._at(line, by_tag=True))
+        for tag, digest in before.items():
+            if tag not in after and tag not in tags and digest not in deleted:
+                self._tag_is_gone(name, tag, digest, is_canary=is_canary)
+        needed = await self._tags.needed(name, after, deleted=tags.keys())
+        again = {digest for digest, tag in needed.by.items() if tag not in tags}
+        # A deletion takes the tags along. If they are gone, the manifest was pushed again.
+        untagged = {line.digest for tag, line in tags.items() if after.get(tag) != line.digest}
+        for digest in await self._present(name, [*deleted]):
+            if is_canary and digest not in again | untagged:
+                raise self._cannot_delete(self._place(name, digest))
+            deleted[digest].pushed_again(digest)
+        for group in groups:
+            if not needed.missing.isdisjoint(line.digest for line in group.manifests):
+                await self._restore(group, "an index that was pushed, or a new reference")
 
-    async def _is_gone(self, reference: Reference) -> bool:
-        return await self._registry.head(reference) is None
+    def _tag_is_gone(self, name: str, tag: str, digest: str, *, is_canary: bool) -> None:
+        """It is not written again: another client may have deleted it."""
+        line = Deletion(what=What.TAG, repository=name, tag=tag, digest=digest)
+        if is_canary:
+            raise CanaryFailed(
+                f"{name}:{tag} was gone after the first deletion, though it named another image:"
+                f" {digest}. Nothing else is deleted. If no other client deleted the tag, this"
+                " registry deletes too much: push the tag again, and do not prune this registry"
+            )
+        message = (
+            "another client deleted it meanwhile, or moved it to an image that was just deleted;"
+            " it is not written again"
+        )
+        self._gone.append(PruneOutcome(line=line, result=Result.TAG_IS_GONE, message=message))
+
+    async def _present(self, name: str, found: Sequence[str]) -> list[str]:
+        async def present(digest: str) -> str:
+            head = await self._registry.head(self._place(name, digest))
+            return "" if head is None else digest
+
+        answers = await parallel.results(present, found, workers=self._workers)
+        return [one for one in answers if one]
+
+    async def _restore_used(self, groups: Sequence[Group]) -> None:
+        """Restores images that became used while they were deleted, and their signatures."""
+        begun = [one for one in groups if one.is_begun and one.is_gone]
+        restored: set[str] = set()
+        for group in sorted(begun, key=lambda one: bool(one.follows)):
+            try:
+                if not group.follows.isdisjoint(restored):
+                    await self._restore(group, "the image that it belongs to")
+                elif await self._is_used(group):
+                    await self._restore(group, group.user)
+                else:
+                    continue
+            except registries.RegistryError as error:
+                message = f"it cannot be seen whether it is used: {error}"
+                group.replace(Result.FAILED, message)
+            restored |= {line.digest for line in group.manifests}
+
+    async def _restore(self, group: Group, user: str) -> None:
+        if self._trash is None or group.record is None:
+            group.replace(Result.FAILED, f"it is deleted without a copy, and used by {user} since")
+            return
+        place = self._trash.settings.repository_for(group.repository)
+        await self._trash.restore(place, group.record)
+        group.replace(Result.RESTORED, f"used by {user} since")
 
     def _cannot_delete(self, reference: Reference) -> CannotDelete:
         return CannotDelete(
-            f"{self._name} accepted the deletion of {reference} and still has it; it cannot be"
-            " pruned by the registry API"
+            f"{self._inventory.registry} accepted the deletion of {reference} and still has it; it"
+            " cannot be pruned by the registry API"
         )
 
-    async def _check_pushed_again(self, line: Deletion, tags: Set[str]) -> None:
-        """The registry still has the manifest. That is an error, unless a tag names it again."""
-        for tag in sorted(tags):
-            found = await self._registry.head(self._tag(line.repository, tag))
-            if found is not None and str(found.digest) == line.digest:
-                return
-        raise self._cannot_delete(self._at(line, by_digest=True))
-
-    async def _still_names(self, line: Deletion) -> bool:
-        found = await self._registry.head(self._at(line))
-        return found is not None and str(found.digest) == line.digest
-
-    async def _tags(self, line: Deletion) -> set[str]:
-        reference = Reference(registry=self._name, repository=line.repository)
-        return set(await self._registry.tags(reference))
-
-    def _tag(self, repository: str, tag: str) -> Reference:
-        return Reference(registry=self._name, repository=repository, tag=tag)
-
-    async def _restore_used_again(self) -> list[PruneOutcome]:
-        """Restores images that became used or needed while they were deleted."""
-        outcomes: list[PruneOutcome] = []
-        missing: dict[str, frozenset[str]] = {}
-        for record, lines in self._deleted:
-            try:
-                if record.repository not in missing:
-                    missing[record.repository] = await self._missing(record.repository)
-                user = self._new.user_of(lines, frozenset(record.configs))
-                if not user and not missing[record.repository].isdisjoint(record.manifests):
-                    user = "an index that was pushed"
-                if user and self._trash is not None:
-                    place = self._trash.settings.repository_for(record.repository)
-                    await self._trash.restore(place, record)
-                    outcomes += _all(lines, Result.RESTORED, f"used by {user} since")
-            except registries.RegistryError as error:
-                message = f"it is in the trash, and it cannot be seen whether it is used: {error}"
-                outcomes += _all(lines, Result.FAILED, message)
-        return outcomes
-
-    async def _missing(self, repository: str) -> frozenset[str]:
-        """The deleted images that are needed now."""
-        tags = {
-            line.tag
-            for record, lines in self._deleted
-            if record.repository == repository
-            for line in lines
-        }
-        return await self._since.missing(repository, deleted=tags)
-
-    def _at(self, line: Deletion, *, by_digest: bool = False) -> Reference:
-        digest = digests.parse(line.digest) if by_digest or not line.tag else None
+    def _place(self, repository: str, digest: str) -> Reference:
         return Reference(
-            registry=self._name,
-            repository=line.repository,
-            tag=None if digest else line.tag,
-            digest=digest,
+            registry=self._inventory.registry, repository=repository, digest=digests.parse(digest)
+        )
+
+    def _at(self, line: Deletion, *, by_tag: bool = False) -> Reference:
+        if not by_tag:
+            return self._place(line.repository, line.digest)
+        return Reference(
+            registry=self._inventory.registry, repository=line.repository, tag=line.tag
         )
 
 
-def _without_those_that_stay(
-    tags: Sequence[PruneOutcome], manifests: Sequence[PruneOutcome]
-) -> list[PruneOutcome]:
-    """A tag that is deleted with its manifest is kept if the manifest is kept."""
-    stay = {
-        one.line.digest for one in manifests if one.result in (Result.CHANGED, Result.NEW_REFERENCE)
-    }
-    kept = [
-        PruneOutcome(line=one.line, result=Result.CHANGED, message="its manifest stays")
-        if one.message == _BY_DIGEST and one.line.digest in stay
-        else one
-        for one in tags
-    ]
-    return [*kept, *manifests]
-
-
-def _ended(
-    lines: Sequence[Deletion], done: Sequence[PruneOutcome], result: Result, message: str
-) -> list[PruneOutcome]:
-    """The outcomes of an image before the failure, and the failure for its other lines."""
-    manifests = [one for one in done if not one.line.tag]
-    tried = {one.line.digest for one in manifests}
-    tags = [
-        one
-        for one in done
-        if one.line.tag and (one.message != _BY_DIGEST or one.line.digest in tried)
-    ]
-    happened = {one.line.identity: one for one in _without_those_that_stay(tags, manifests)}
-    return [
-        happened.get(line.identity) or PruneOutcome(line=line, result=result, message=message)
-        for line in lines
-    ]
-
-
-def _lanes(lines: Iterable[Deletion]) -> list[list[Deletion]]:
-    found: dict[tuple[str, str], list[Deletion]] = {}
-    for line in lines:
-        found.setdefault(line.lane, []).append(line)
-    return list(found.values())
-
-
-def _all(lines: Iterable[Deletion], result: Result, message: str) -> list[PruneOutcome]:
-    return [PruneOutcome(line=line, result=result, message=message) for line in lines]
-
-
-def _cannot_untag(error: registries.RegistryError) -> bool:
-    return isinstance(error, registries.Unsupported) or error.status == _BAD_REQUEST
+def _with_advice(error: registries.RegistryError) -> str:
+    if (error.status or 0) < _SERVER_ERROR:
+        return str(error)
+    return f"{error}; if the storage of the registry is full, delete with --no-trash"

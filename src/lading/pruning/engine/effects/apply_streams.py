@@ -19,7 +19,7 @@ from lading.ports.clock import Clock
 from lading.ports.kube import Cluster, Untyped
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine.effects.apply import PruneOutcome, Result
+from lading.pruning.engine.effects.outcomes import PruneOutcome, Result, of_all
 from lading.pruning.engine.inventory import observe_streams
 from lading.pruning.engine.inventory.manifest_table import InventoryManifest
 from lading.pruning.engine.inventory.observe_streams import IMAGES, STREAMS
@@ -82,7 +82,7 @@ class ApplyingStreams:
             named = await self._named_by_streams()
         except kube.KubeError as error:
             lines = [line for own in images.values() for line in own]
-            return _all(lines, Result.FAILED, f"what streams name now cannot be read: {error}")
+            return of_all(lines, Result.FAILED, f"what streams name now cannot be read: {error}")
         in_streams: set[str] = set()
         outcomes: list[PruneOutcome] = []
         for digest, own in images.items():
@@ -90,7 +90,7 @@ class ApplyingStreams:
             try:
                 in_streams |= await self._content_of(named)
             except kube.KubeError as error:
-                outcomes += _all(own, Result.FAILED, f"what streams need cannot be read: {error}")
+                outcomes += of_all(own, Result.FAILED, f"what streams need cannot be read: {error}")
                 continue
             named.clear()
             outcomes += await self._image(digest, own, in_streams)
@@ -101,18 +101,18 @@ class ApplyingStreams:
         items = [line for line in lines if line.what is What.TAG_ITEM]
         user = self._new.user_of(items)
         if user:
-            return _all(lines, Result.NEW_REFERENCE, f"now used by {user}")
+            return of_all(lines, Result.NEW_REFERENCE, f"now used by {user}")
         try:
             await self._into_trash(name, lines)
         except NotWhole as error:
-            return _all(lines, Result.CANNOT_TRASH, str(error))
+            return of_all(lines, Result.CANNOT_TRASH, str(error))
         except registries.RegistryError as error:
-            return _all(lines, Result.FAILED, f"trash: {error}")
+            return of_all(lines, Result.FAILED, f"trash: {error}")
         try:
             needed = await self._content_of(await self._trim(name, items))
         except kube.KubeError as error:
-            return _all(lines, Result.FAILED, f"imagestream {name}: {error}")
-        outcomes = _all(items, Result.DELETED, "")
+            return of_all(lines, Result.FAILED, f"imagestream {name}: {error}")
+        outcomes = of_all(items, Result.DELETED, "")
         for line in lines:
             if line.what in (What.LAYER_LINK, What.MANIFEST_LINK):
                 outcomes.append(await self._link(line, needed))
@@ -240,10 +240,10 @@ class ApplyingStreams:
         self, digest: str, lines: list[Deletion], in_streams: set[str]
     ) -> list[PruneOutcome]:
         if digest in in_streams:
-            return _all(lines, Result.CHANGED, "a stream names it")
+            return of_all(lines, Result.CHANGED, "a stream names it")
         user = self._new.user_of(lines)
         if user:
-            return _all(lines, Result.NEW_REFERENCE, f"now used by {user}")
+            return of_all(lines, Result.NEW_REFERENCE, f"now used by {user}")
         outcomes: list[PruneOutcome] = []
         for line in lines:
             if line.what is not What.BLOB:
@@ -285,7 +285,3 @@ class ApplyingStreams:
 def _digests_of(stream: Mapping[str, Any]) -> set[str]:
     fresh = observe_streams.repository(stream, {})
     return {revision.digest for tag in fresh.tags for revision in tag.revisions}
-
-
-def _all(lines: Sequence[Deletion], result: Result, message: str) -> list[PruneOutcome]:
-    return [PruneOutcome(line=line, result=result, message=message) for line in lines]

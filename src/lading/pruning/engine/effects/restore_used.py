@@ -35,6 +35,8 @@ async def restore(
         if is_used or await trash.misses(record, held.get(record.repository, set())):
             try:
                 await trash.restore(place, record)
+                for where, attached in used_again.with_attached(record, records):
+                    await trash.restore(where, attached)
             except registries.NotFound:
                 lost.append(record)
             else:

@@ -15,7 +15,7 @@ import numpy as np
 from lading.pruning.engine.inventory import graph
 from lading.pruning.engine.inventory.graph import NOT_THERE, DigestNumbers, Graph, Ids, Keys, Marks
 from lading.pruning.engine.inventory.manifest_table import InventoryManifest
-from lading.pruning.engine.types import Inventory
+from lading.pruning.engine.types import Inventory, Repository
 
 ATTACHED_TAG = re.compile(r"(sha256)-([0-9a-f]{64})(?:\.[A-Za-z0-9._-]*)?|(sha512)-([0-9a-f]{128})")
 
@@ -32,10 +32,15 @@ def attachments(inventory: Inventory) -> Iterator[tuple[str, str]]:
     """(subject, attached) digests: by `subject`, and by the names of tags."""
     yield from inventory.manifests.attached()
     for repository in inventory.repositories.values():
-        for tag in repository.tags:
-            if subject := subject_of_tag(tag.name):
-                for revision in tag.revisions:
-                    yield subject, revision.digest
+        yield from attached_by_tag(repository)
+
+
+def attached_by_tag(repository: Repository) -> Iterator[tuple[str, str]]:
+    """(subject, attached) digests, by tags like `sha256-HEX.sig`."""
+    for tag in repository.tags:
+        if subject := subject_of_tag(tag.name):
+            for revision in tag.revisions:
+                yield subject, revision.digest
 
 
 _FLUSH_BYTES = graph.RAW_BYTES << 20  # a million digests

@@ -33,7 +33,7 @@ class CustomPath(msgspec.Struct, frozen=True, kw_only=True):
         try:
             every = jsonpath.findall(self.path, document)
         except jsonpath.JSONPathError:  # the object is nested too deeply
-            every = [*_texts(document)]
+            every = [*texts(document)]
         for found in every:
             yield _mention(found, where)
 
@@ -60,8 +60,8 @@ def _mention(found: object, where: str) -> Mention:
     return Mention(json.dumps(found, default=str), where, Form.POSSIBLE)
 
 
-def _texts(document: Mapping[str, Any]) -> Iterator[str]:
-    """All strings of an object that the path cannot be applied to: one may be an image."""
+def texts(document: Mapping[str, Any]) -> Iterator[str]:
+    """All strings of an object: any may be an image."""
     pending: list[Any] = [document]
     while pending:
         match pending.pop():

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from lading.pruning.engine.references import custom_paths
 from lading.pruning.engine.references.custom_paths import CustomPath
 from lading.pruning.engine.types import Form, Mention
 
@@ -50,9 +51,13 @@ def mentions(
     reader = _READERS.get((group, kind)) or _READERS.get(("", kind))
     if reader is not None:
         yield from reader(document, where)
-    for declared in custom:
-        if (declared.group, declared.kind) == (group, kind):
-            yield from declared.mentions(document, where)
+    declared = [one for one in custom if (one.group, one.kind) == (group, kind)]
+    found = [mention for one in declared for mention in one.mentions(document, where)]
+    yield from found
+    known = {mention.text for mention in found}
+    for text in custom_paths.texts(document) if declared else ():
+        if text not in known and ("/" in text or "sha" in text):  # such as a parameter
+            yield Mention(text, where, Form.POSSIBLE)
 
 
 def described(document: Document, kind: str) -> str:

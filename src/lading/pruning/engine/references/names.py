@@ -2,13 +2,16 @@
 
 A digest counts under any name. A tag counts under a name of this registry. Under another host it
 may be an image of this registry behind a mirror or a cache, if the paths end alike. An unreadable
-text protects every repository with a name in it.
+text protects every repository that it may name.
 """
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
 
 import msgspec
+import re2
 
 from lading.kernel import references
 from lading.kernel.errors import Malformed
@@ -19,6 +22,9 @@ _DIGEST = re.compile(r"\b(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})\b")
 # docker and docker-pullable are what dockershim and cri-dockerd put before an imageID.
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://")
 _TAG_DEFAULT = "latest"
+_PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\$\{.*?\}|\$\(.*?\)", re.DOTALL)
+"""Of Argo and Helm, of Crossplane and shells, and of Tekton and Kubernetes."""
+_TEMPLATE_CHARACTERS_MAX = 1000
 
 
 class RegistryNames(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +149,8 @@ class _Collected:
             self._use_digest("", digest, mention)
         starts = sorted({*self._names.hosts, *self._names.prefixes})
         for start in starts:
-            pattern = rf"(?<![\w.-]){re.escape(start)}/[^\s'\"`,;<>()|=&?]+"
+            word = rf"(?:{_PLACEHOLDER.pattern}|[^\s'\"`,;<>()|=&?])+"
+            pattern = rf"(?<![\w.-]){re.escape(start)}/{word}"
             for found in re.findall(pattern, mention.text):
                 self._add_image(Mention(found.rstrip(".:/"), mention.found_in))
 
@@ -195,9 +202,41 @@ def user_of(uses: References, *, repository: str, tag: str, digest: str) -> str:
         if other == tag and paths_end_alike(path, repository):
             return users[0]
     for mention in uses.unknown:
-        if repository and repository in mention.text:
+        if repository and may_name(mention.text, repository):
             return mention.found_in
     return ""
+
+
+def may_name(text: str, repository: str) -> bool:
+    """Whether an unreadable text may name this repository: it contains its name, or a placeholder.
+
+    A placeholder may stand for anything: `{{image}}` may name every repository, and
+    `host/team/${app}:v1` every repository of `team`.
+    """
+    if repository in text:
+        return True
+    template = _template(text.strip())
+    return template is not None and any(
+        template.fullmatch(one) for one in (repository, f"host/{repository}")
+    )
+
+
+@lru_cache(maxsize=4096)
+def _template(text: str) -> Any:
+    """RE2 matches in linear time. None for a text without a placeholder."""
+    if _PLACEHOLDER.search(text) is None:
+        return None
+    if len(text) > _TEMPLATE_CHARACTERS_MAX:
+        return re2.compile(".*")
+    first, *others = _PLACEHOLDER.split(_SCHEME.sub("", text))
+    host, slash, path = first.partition("/")
+    parts = [path if slash and ("." in host or ":" in host or host == "localhost") else first]
+    for part in others:
+        if ":" in parts[-1] or "@" in parts[-1]:
+            break  # the rest is a tag or a digest
+        parts.append(part)
+    parts[-1] = re.split("[:@]", parts[-1])[0]
+    return re2.compile(".*".join(map(re2.escape, parts)))
 
 
 def _frozen(

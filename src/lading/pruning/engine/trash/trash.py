@@ -6,13 +6,13 @@ works in the same way and never moves an existing tag.
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from typing import Annotated
 
 import msgspec
 
-from lading.kernel import digests, manifests, references
+from lading.kernel import digests, references
 from lading.kernel.digests import Digest, DigestText
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.manifests import Descriptor
@@ -22,11 +22,13 @@ from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine.inventory import documents
 from lading.pruning.engine.trash import trash_tags
+from lading.pruning.engine.trash.registry_file import RegistryFile
 from lading.pruning.engine.types import TRASH_PERIOD_DEFAULT
 
 REPOSITORY_DEFAULT = "lading-trash"
 RECORD_TYPE = "application/vnd.lading.trash.record.v1+json"
 RECORD_BYTES_MAX = 16 * 1024 * 1024  # about 90,000 manifests of one image
+INDEX_TAG = "index"
 _ANY_HOST = "localhost"
 _PROJECT = "{project}"
 
@@ -56,8 +58,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     @property
     def name(self) -> str:
         """A hash of its content, so that each record has its own name."""
-        own = Digest.of(msgspec.json.encode(self)).encoded
-        return f"{trash_tags.stamp(self.deleted_at)}-{own[:12]}"
+        return _file_name([self])
 
     def uses(self, digest: str) -> bool:
         return digest in self.manifests or digest in self.tags.values()
@@ -87,6 +88,8 @@ class Trash:
     def __init__(self, registry: RegistryAdministration, settings: TrashSettings) -> None:
         self.registry = registry
         self.settings = settings
+        self._copied: set[tuple[str, Digest]] = set()
+        """The blobs that this run copied into a trash repository."""
 
     async def put(
         self,
@@ -98,12 +101,31 @@ class Trash:
         reason: str,
         now: datetime,
     ) -> Record:
-        """Copies an image into the trash. `contents` has children before parents."""
+        """Copies an image into the trash, with its record."""
+        record = await self.copy(repository, group, contents, tags=tags, reason=reason, now=now)
+        if not await self.write([record]):
+            raise NotWhole(f"{repository}@{group} is not in the trash after it was pushed")
+        return record
+
+    async def copy(
+        self,
+        repository: str,
+        group: str,
+        contents: Iterable[Manifest],
+        *,
+        tags: Mapping[str, str],
+        reason: str,
+        now: datetime,
+    ) -> Record:
+        """Without the record. `contents` has children before parents."""
         target = self.settings.repository_for(repository)
         held: dict[str, str] = {}
         whole = tuple(contents)
         for manifest in whole:
-            await self._move_blobs(manifest, source=repository, target=target)
+            for descriptor in blobs_of(manifest.content):
+                if (target, descriptor.digest) not in self._copied:
+                    await self._move_blob(descriptor, source=repository, target=target)
+                    self._copied.add((target, descriptor.digest))
             tag = trash_tags.of_manifest(now, manifest.digest.encoded)
             await self.registry.push_manifest(self._at(target, tag=tag), manifest)
             held[str(manifest.digest)] = tag
@@ -117,20 +139,80 @@ class Trash:
             deleted_at=now,
             expires_at=now + self.settings.period,
         )
-        await self._push_record(target, record)
-        await self._verify(target, record)
+        if not self._belongs(target, record):
+            raise NotWhole(f"a record of {repository} in {target} would not be read again")
+        if len(msgspec.json.encode(record)) > RECORD_BYTES_MAX:
+            raise NotWhole(
+                f"the record of {len(held)} manifests would be too large to be read again; use"
+                " --no-trash for this image"
+            )
         return record
+
+    async def write(self, records: Sequence[Record]) -> list[Record]:
+        """Writes the records of copied images, many in one file; returns those in the trash.
+
+        All are of one trash repository.
+        """
+        if not records:
+            return []
+        target = self.settings.repository_for(records[0].repository)
+        whole = [one for one in records if await self._holds(target, one)]
+        written: list[Record] = []
+        for batch in _batches(whole):
+            await self._push_records(target, batch)
+            place = self._at(target, tag=trash_tags.of_record(_file_name(batch)))
+            if await self.registry.head(place) is not None:
+                written += batch
+        return written
+
+    async def _holds(self, target: str, record: Record) -> bool:
+        for digest, tag in record.manifests.items():
+            found = await self.registry.head(self._at(target, tag=tag))
+            if found is None or str(found.digest) != digest:
+                return False
+        return True
 
     async def records(self, repositories: Iterable[str]) -> list[tuple[str, Record]]:
         """(trash repository, record) of each image in the trash. Unreadable records are skipped."""
-        found: list[tuple[str, Record]] = []
+        return [
+            (name, record)
+            for name in repositories
+            for _, records in await self._files(name)
+            for record in records
+        ]
+
+    async def _files(self, name: str) -> list[tuple[str, tuple[Record, ...]]]:
+        """The tag and the records of each file. The index saves reading them one by one."""
+        tags = [
+            one for one in await self.registry.tags(self._at(name)) if trash_tags.is_record(one)
+        ]
+        index = await self._read_index(name) if tags else {}
+        read = {tag: await self._read_records(name, tag) for tag in tags if tag not in index}
+        found = {**read, **index}
+        return [
+            (tag, found[tag])
+            for tag in tags
+            if found[tag] and all(self._belongs(name, one) for one in found[tag])
+        ]
+
+    async def _read_index(self, name: str) -> dict[str, tuple[Record, ...]]:
+        """By tag. A tag is made of the hash of its records, so the index cannot change them."""
+        try:
+            content = await self._index(name).read()
+            found = msgspec.json.decode(content or b"[]", type=list[tuple[Record, ...]])
+        except (registries.NotFound, registries.TooLarge, *UNREADABLE):
+            return {}
+        return {trash_tags.of_record(_file_name(one)): one for one in found if one}
+
+    async def write_index(self, repositories: Iterable[str]) -> None:
+        """After a run that wrote or deleted records."""
         for name in repositories:
-            for tag in await self.registry.tags(self._at(name)):
-                if trash_tags.is_record(tag):
-                    record = await self._record(name, tag)
-                    if record is not None:
-                        found.append((name, record))
-        return found
+            files = await self._files(name)
+            if len(files) > 1:
+                await self._index(name).replace(msgspec.json.encode([own for _, own in files]))
+
+    def _index(self, name: str) -> RegistryFile:
+        return RegistryFile(self.registry, self._at(name, tag=INDEX_TAG))
 
     async def restore(self, trash_repository: str, record: Record) -> tuple[str, ...]:
         """Restores the image. Returns the tags that name another image now, which are not moved."""
@@ -190,15 +272,12 @@ class Trash:
             for digest in reversed(record.manifests):
                 if (name, digest) not in kept:
                     await self.registry.delete(self._at(name, digest=digests.parse(digest)))
-            await self._forget(name, record)
             count += 1
+        for name in {name for name, record in everything if record.expires_at <= now}:
+            for tag, own in await self._files(name):
+                if all(one.expires_at <= now for one in own):
+                    await RegistryFile(self.registry, self._at(name, tag=tag)).remove()
         return count
-
-    async def _forget(self, name: str, record: Record) -> None:
-        reference = self._at(name, tag=trash_tags.of_record(record.name))
-        found = await self.registry.head(reference)
-        if found is not None:
-            await self.registry.delete(self._at(name, digest=found.digest))
 
     async def _move_blobs(self, manifest: Manifest, *, source: str, target: str) -> None:
         for descriptor in blobs_of(manifest.content):
@@ -216,43 +295,19 @@ class Trash:
                 " image without a copy"
             ) from error
 
-    async def _push_record(self, target: str, record: Record) -> None:
-        goal, encoded = self._at(target), msgspec.json.encode(record)
-        if not self._belongs(target, record):
-            raise NotWhole(f"a record of {record.repository} in {target} would not be read again")
-        if len(encoded) > RECORD_BYTES_MAX:
-            raise NotWhole(
-                f"the record of {len(record.manifests)} manifests would be too large to be read"
-                " again; use --no-trash for this image"
-            )
-        config = await self.registry.push_blob(goal, b"{}")
-        layer = await self.registry.push_blob(goal, encoded)
-        document = {
-            "schemaVersion": 2,
-            "mediaType": manifests.OCI_MANIFEST,
-            "artifactType": RECORD_TYPE,
-            "config": _described(config, "application/vnd.oci.empty.v1+json"),
-            "layers": [_described(layer, RECORD_TYPE)],
-        }
-        content = msgspec.json.encode(document)
-        manifest = Manifest(
-            media_type=manifests.OCI_MANIFEST, digest=Digest.of(content), content=content
-        )
-        await self.registry.push_manifest(
-            self._at(target, tag=trash_tags.of_record(record.name)), manifest
-        )
+    async def _push_records(self, target: str, records: Sequence[Record]) -> None:
+        place = self._at(target, tag=trash_tags.of_record(_file_name(records)))
+        await RegistryFile(self.registry, place, RECORD_TYPE).replace(_encoded(records))
 
-    async def _record(self, repository: str, tag: str) -> Record | None:
+    async def _read_records(self, repository: str, tag: str) -> tuple[Record, ...]:
         try:
-            manifest = await self.registry.manifest(self._at(repository, tag=tag))
-            (layer,) = msgspec.json.decode(manifest.content)["layers"]
-            content = await self.registry.blob(
-                self._at(repository), digests.parse(layer["digest"]), bytes_max=RECORD_BYTES_MAX
-            )
-            record = msgspec.json.decode(content, type=Record)
-        except (registries.NotFound, registries.TooLarge, KeyError, TypeError, *UNREADABLE):
-            return None
-        return record if self._belongs(repository, record) else None
+            place = self._at(repository, tag=tag)
+            file = RegistryFile(self.registry, place, bytes_max=RECORD_BYTES_MAX)
+            content = await file.read()
+            found = msgspec.json.decode(content or b"[]", type=Record | tuple[Record, ...])
+        except (registries.NotFound, registries.TooLarge, *UNREADABLE):
+            return ()
+        return (found,) if isinstance(found, Record) else found
 
     def _belongs(self, trash_repository: str, record: Record) -> bool:
         """Whether the pruner could have written this record.
@@ -269,14 +324,6 @@ class Trash:
             return False
         own = self.settings.repository_for(record.repository)
         return own == trash_repository and own != record.repository
-
-    async def _verify(self, target: str, record: Record) -> None:
-        expected: dict[str, str | None] = {tag: digest for digest, tag in record.manifests.items()}
-        expected[trash_tags.of_record(record.name)] = None
-        for tag, digest in expected.items():
-            found = await self.registry.head(self._at(target, tag=tag))
-            if found is None or (digest is not None and str(found.digest) != digest):
-                raise NotWhole(f"{target}:{tag} is not in the trash after it was pushed")
 
     def _at(
         self, repository: str, *, tag: str | None = None, digest: Digest | None = None
@@ -314,5 +361,27 @@ def blobs_of(content: bytes) -> tuple[Descriptor, ...]:
     )
 
 
-def _described(found: Descriptor, media_type: str) -> dict[str, object]:
-    return {"mediaType": media_type, "digest": str(found.digest), "size": found.size_bytes}
+def _encoded(records: Sequence[Record]) -> bytes:
+    """One record alone as earlier releases wrote it."""
+    return msgspec.json.encode(records[0] if len(records) == 1 else records)
+
+
+def _file_name(records: Sequence[Record]) -> str:
+    """It begins with the date, and ends with a hash of the content."""
+    own = Digest.of(_encoded(records)).encoded
+    return f"{trash_tags.stamp(records[0].deleted_at)}-{own[:12]}"
+
+
+def _batches(records: Sequence[Record]) -> Iterator[list[Record]]:
+    """Each at most as large as a file that is read again."""
+    batch: list[Record] = []
+    size_bytes = 0
+    for one in records:
+        own = len(msgspec.json.encode(one)) + 2
+        if batch and size_bytes + own > RECORD_BYTES_MAX:
+            yield batch
+            batch, size_bytes = [], 0
+        batch.append(one)
+        size_bytes += own
+    if batch:
+        yield batch

@@ -28,9 +28,12 @@ def is_record(tag: str) -> bool:
 def date(tag: str) -> datetime | None:
     """None for other tags, such as that of the ledger."""
     match = _DATED.fullmatch(tag)
-    if match is None:
-        return None
+    return time(match[1]) if match else None
+
+
+def time(stamped: str) -> datetime | None:
+    """None if there is no such day or hour."""
     try:
-        return datetime.strptime(match[1], _FORM).replace(tzinfo=UTC)
+        return datetime.strptime(stamped, _FORM).replace(tzinfo=UTC)
     except ValueError:
         return None

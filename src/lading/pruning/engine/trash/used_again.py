@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lading.pruning.engine.inventory import content
 from lading.pruning.engine.references import names
 from lading.pruning.engine.trash.trash import Record
 from lading.pruning.engine.types import Inventory, References, Source
@@ -14,6 +15,29 @@ def is_used(record: Record, uses: References) -> bool:
         names.user_of(uses, repository=record.repository, tag=tag, digest="")
         for tag in record.tags or ("",)
     )
+
+
+def with_attached(
+    record: Record, records: Sequence[tuple[str, Record]]
+) -> list[tuple[str, Record]]:
+    """The records of signatures by tag that belong to an image of the trash, also of signatures.
+
+    Earlier releases wrote a record of their own for each.
+    """
+    found: list[tuple[str, Record]] = []
+    digests = {*record.manifests}
+    while True:
+        fresh = [
+            (place, one)
+            for place, one in records
+            if one != record
+            and (place, one) not in found
+            and not digests.isdisjoint(map(content.subject_of_tag, one.tags))
+        ]
+        if not fresh:
+            return found
+        found += fresh
+        digests |= {digest for _, one in fresh for digest in one.manifests}
 
 
 def held_by_indexes(
