@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from lading.cli import connection, options, running
+from lading.cli import connection, feature_options, options, running
 from lading.cli.connection import Target
-from lading.cli.options import Removed, credential_options
+from lading.cli.options import Removed
 from lading.cli.pin.host import owned
 from lading.cli.process import REMOVED_LOG_FORMAT, ServingProcess, process_options
 from lading.kernel import durations
@@ -116,9 +116,9 @@ def _period_option(name: str, default: timedelta, text: str) -> options.Decorato
     _DEFAULTS.resync_period,
     "How often the node is compared with its sets, even without a change.",
 )
-@options.feature_gates_option()
+@feature_options.feature_gates_option()
 @click.option("--cleanup", is_flag=True, help="Unpin every image that Lading pinned, and exit.")
-@credential_options
+@feature_options.credential_options
 @connection.target_options
 @process_options
 def command(

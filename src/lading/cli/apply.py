@@ -8,7 +8,7 @@ import click
 
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
-from lading.cli import connection, documents, objects, options, output, running
+from lading.cli import connection, documents, feature_options, objects, options, output, running
 from lading.cli.connection import Target
 from lading.cli.documents import ManifestSource
 from lading.kernel.feature_gates import Gates
@@ -27,7 +27,7 @@ _UNDECLARED = "field not declared in schema"
     help="Pull and pin on this container runtime, unix:///..., instead of a cluster."
 )
 @options.state_dir_option(help="The state directory of the host, with --runtime-endpoint.")
-@options.feature_gates_option()
+@feature_options.feature_gates_option()
 @running.timeout_option()
 @click.option("--force-conflicts", is_flag=True, help="Take over fields from other field managers.")
 @connection.target_options

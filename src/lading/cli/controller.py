@@ -8,7 +8,7 @@ import uuid
 import click
 
 from lading.boot_images.types import BootImageSettings, CloudAccess
-from lading.cli import connection, options, running
+from lading.cli import connection, feature_options, options, running
 from lading.cli.bootimage.settings import ec2_options, settings_options
 from lading.cli.connection import Target
 from lading.cli.options import Removed
@@ -42,7 +42,7 @@ _REMOVED = {
 
 
 @click.command(name="controller", cls=options.with_former_options(removed=_REMOVED))
-@options.feature_gates_option()
+@feature_options.feature_gates_option()
 @settings_options
 @ec2_options
 @prepull_options

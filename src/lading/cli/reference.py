@@ -15,9 +15,9 @@ import click
 
 from lading.cli import connection, process
 from lading.cli.bootimage import settings as boot_image_settings
+from lading.cli.feature_options import credential_options
 from lading.cli.image import node_options
 from lading.cli.main import lading_command
-from lading.cli.options import credential_options
 from lading.cli.prepull import settings as prepull_settings
 from lading.cli.prune import options as prune_options
 from lading.wiring.generate import docs

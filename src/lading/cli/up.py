@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from lading.cli import connection, options, output, running
+from lading.cli import connection, feature_options, options, output, running
 from lading.cli.dashboard import SetPlans
 from lading.cli.prepull.settings import image_option
 from lading.embedded import cluster, cluster_registry, sample_sets
@@ -66,7 +66,7 @@ from lading.wiring.live_progress import LiveProgress
     "--metrics-port", help="The port of /metrics, /healthz and /readyz; 0 takes a free port."
 )
 @image_option
-@options.feature_gates_option()
+@feature_options.feature_gates_option()
 @options.log_level_option(default="warning")
 def command(
     data: Path,

@@ -15,7 +15,7 @@ import msgspec
 import yaml
 
 from lading import files
-from lading.cli import options
+from lading.cli import feature_options, options
 from lading.cli.image.runtime_classes import RuntimeClasses
 from lading.kernel import yaml_text
 from lading.kernel.feature_gates import Gates
@@ -123,7 +123,7 @@ _OPTIONS = (
         "usual socket.",
         metavar="SOCKET",
     ),
-    options.feature_gates_option(),
+    feature_options.feature_gates_option(),
     options.state_dir_option(
         help="The folder of images.json, with the ages of images and those pulled by digest."
     ),

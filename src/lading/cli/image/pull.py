@@ -12,9 +12,9 @@ import click
 import msgspec
 
 from lading.cli import output, running, terminal
+from lading.cli.feature_options import credential_options
 from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.image.runtime_classes import runtime_option
-from lading.cli.options import credential_options
 from lading.cli.terminal import Step
 from lading.kernel import quantities, references
 from lading.kernel.errors import Malformed

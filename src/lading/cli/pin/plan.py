@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
-from lading.cli import connection, options, output, running
+from lading.cli import connection, feature_options, options, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.cli.pin import plan_report, sets
@@ -32,7 +32,7 @@ from lading.wiring.host import Host
     help="A container runtime, unix:///..., instead of a cluster; may be repeated.",
 )
 @sets.pull_secret_option
-@options.feature_gates_option()
+@feature_options.feature_gates_option()
 @click.option(
     "--behind-cache",
     is_flag=True,
